@@ -1,0 +1,53 @@
+"""saltus: dynamics, control and motion planning of robots that touch the world, in Python.
+
+Every function takes NumPy arrays with any leading batch axes, or CUDA arrays. Conventions are Pinocchio's.
+"""
+
+from saltus.dynamics.aba import aba
+from saltus.dynamics.centroidal import (
+    center_of_mass,
+    center_of_mass_jacobian,
+    centroidal_momentum,
+    centroidal_momentum_drift,
+    centroidal_momentum_matrix,
+    centroidal_momentum_rate,
+)
+from saltus.dynamics.crba import crba
+from saltus.dynamics.energy import kinetic_energy, potential_energy
+from saltus.dynamics.frame import (
+    frame_acceleration,
+    frame_jacobian,
+    frame_jacobian_dot,
+    frame_placement,
+    frame_velocity,
+    joint_jacobian,
+    joint_jacobian_dot,
+)
+from saltus.dynamics.kinematics import (
+    forward_kinematics,
+    frame_placements,
+    joint_accelerations,
+    joint_placements,
+    joint_velocities,
+)
+from saltus.dynamics.ltl import LTL, ltl, minverse
+from saltus.dynamics.rnea import gravity, nonlinear_effects, rnea
+from saltus.kernel.launch import get_threads, set_threads
+from saltus.model import (
+    Frame,
+    FrameKind,
+    Joint,
+    JointKind,
+    Mimic,
+    Model,
+    ModelBuilder,
+    ModelError,
+    load_urdf,
+    random_model,
+)
+from saltus.model.manifold import difference, distance, integrate, interpolate, random_configuration
+from saltus.model.manifold_jacobians import difference_jacobians, integrate_jacobians
+
+__version__ = "0.1.0"
+
+__all__ = [name for name in dir() if not name.startswith("_") and name not in ("dynamics", "kernel", "model", "spatial", "arrays")]

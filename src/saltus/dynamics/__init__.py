@@ -1,0 +1,1 @@
+"""Kinematics and dynamics of trees of rigid bodies."""

@@ -1,0 +1,95 @@
+"""Forward dynamics by the articulated body algorithm.
+
+    a = M(q)^-1 (tau - b(q, v) + sum_i J_i^T f_i)
+
+Three sweeps over the tree, O(n). Each joint's degrees of freedom are eliminated one by one: an axis that may move freely
+takes the rank-one matrix u u^T / d out of the inertia of the body that it carries.
+
+| paper | code | what | frame |
+|---|---|---|---|
+| v_i | `velocity` | spatial velocity of body i | body |
+| I_i^A, p_i^A | `inertia`, `force` | articulated inertia and bias force, as collected from the children | body |
+| U, D^-1, u | `u`, `inverse`, `torque` | column of I^A, inverse pivot, torque left over, one a degree of freedom | body |
+| a_i | `acceleration` | spatial acceleration of body i, gravity taken as an acceleration of the world | body |
+
+Reference: R. Featherstone, Rigid Body Dynamics Algorithms (2008), table 7.1; here with armature on the pivots.
+"""
+
+from __future__ import annotations
+
+from saltus.arrays import Array, ArrayLike
+from saltus.dynamics.rnea import external_force
+from saltus.kernel import Layout, ld, st, zero
+from saltus.model.joint_kernels import add_along, add_motion, carried, component, joint_placement, joint_turn
+from saltus.model.model import Model
+from saltus.model.tree import algorithm
+from saltus.spatial.algebra import Force, Motion, Vec2, Vec3, act_force, act_inv, cross_force, power
+from saltus.spatial.inertia import Sym6, act_sym6, add_rigid, as_sym6, column, without
+
+WORK = Layout(
+    nj={"turn": Vec2, "velocity": Motion, "inertia": Sym6, "force": Force, "acceleration": Motion},
+    nv={"u": Force, "inverse": None, "torque": None},
+)
+
+
+@algorithm(inputs={"q": "nq", "v": "nv", "tau": "nv", "forces": "nj 6 optional"}, outputs={"a": "nv"}, work=WORK)
+def _aba(tree, q, v, tau, forces, w, a):
+    o = zero(q)
+    g = tree.gravity[0]
+    w.velocity[0] = Motion(Vec3(o, o, o), Vec3(o, o, o))
+    w.acceleration[0] = Motion(Vec3(-g.x, -g.y, -g.z), Vec3(0.0, 0.0, 0.0))
+
+    for i in range(1, tree.nj):  # to the leaves: velocities
+        turn = joint_turn(tree, i, q)
+        X = joint_placement(tree, i, q, turn)
+        w.turn[i] = turn
+        w.velocity[i] = add_motion(tree, i, act_inv(X, w.velocity[tree.parent[i]]), v)
+
+    for i in range(tree.nj - 1, 0, -1):  # to the root: articulated inertias and bias forces
+        body, parent, velocity = tree.inertia[i], tree.parent[i], w.velocity[i]
+        f = cross_force(velocity, body @ velocity)
+        if forces is not None:
+            f = f - external_force(tree, i, forces)
+        I = as_sym6(body, o)
+        if not tree.leaf[i]:
+            I = add_rigid(w.inertia[i], body)
+            f = f + w.force[i]
+        for k in range(tree.end[i] - 1, tree.iv[i] - 1, -1):
+            axis = tree.axis[k]
+            u = column(I, axis)
+            inverse = 1.0 / (component(u, axis) + tree.armature[k])
+            torque = ld(tau, k) - component(f, axis)
+            w.u[k], w.inverse[k], w.torque[k] = u, inverse, torque
+            I = without(I, u, u * inverse)
+            f = f + u * (inverse * torque)
+        if parent > 0:
+            X = joint_placement(tree, i, q, w.turn[i])
+            f = act_force(X, f + I @ carried(tree, i, velocity, v))
+            I = act_sym6(X, I)
+            if not tree.last_child[i]:
+                I = I + w.inertia[parent]
+                f = f + w.force[parent]
+            w.inertia[parent], w.force[parent] = I, f
+
+    for i in range(1, tree.nj):  # to the leaves: accelerations
+        X = joint_placement(tree, i, q, w.turn[i])
+        motion = act_inv(X, w.acceleration[tree.parent[i]]) + carried(tree, i, w.velocity[i], v)
+        for k in range(tree.iv[i], tree.end[i]):
+            rate = w.inverse[k] * (w.torque[k] - power(motion, w.u[k]))
+            st(a, k, rate)
+            motion = add_along(motion, tree.axis[k], rate)
+        w.acceleration[i] = motion
+
+
+def aba(model: Model, q: ArrayLike, v: ArrayLike, tau: ArrayLike, forces: ArrayLike | None = None, *, out: Array | None = None) -> Array:
+    """Joint accelerations (..., nv) [rad/s^2, m/s^2] under the torques `tau`.
+
+    `q` (..., nq), `v` and `tau` (..., nv); `forces` (..., njoints, 6), external forces on each joint's body in its own
+    frame, linear first [N, N m] (row 0, the universe, does not count).
+
+    >>> import numpy as np, saltus as sl
+    >>> robot = sl.random_model(seed=0, bodies=1, kinds=["free_flyer"])
+    >>> sl.aba(robot, robot.neutral(), np.zeros(6), np.zeros(6)).round(6) + 0.0
+    array([ 0.  ,  0.  , -9.81,  0.  ,  0.  ,  0.  ])
+    """
+    return _aba.call(model, (q, v, tau) if forces is None else (q, v, tau, forces), out)

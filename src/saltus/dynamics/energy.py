@@ -1,0 +1,57 @@
+"""Kinetic and potential energy.
+
+    T = 1/2 v^T M(q) v,      V = -m g^T c(q)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from saltus.arrays import ArrayLike
+from saltus.dynamics.centroidal import center_of_mass
+from saltus.kernel import Layout, ld, st, zero
+from saltus.model.joint_kernels import add_motion, joint_placement, joint_turn
+from saltus.model.model import Model
+from saltus.model.tree import algorithm
+from saltus.spatial.algebra import Motion, Vec3, act_inv, power
+
+
+@algorithm(inputs={"q": "nq", "v": "nv"}, outputs={"energy": "1"}, work=Layout(nj={"velocity": Motion}))
+def _kinetic_energy(tree, q, v, w, energy):
+    o = zero(q)
+    total = o
+    w.velocity[0] = Motion(Vec3(o, o, o), Vec3(o, o, o))
+    for i in range(1, tree.nj):
+        X = joint_placement(tree, i, q, joint_turn(tree, i, q))
+        velocity = add_motion(tree, i, act_inv(X, w.velocity[tree.parent[i]]), v)
+        w.velocity[i] = velocity
+        total = total + power(velocity, tree.inertia[i] @ velocity)
+    for k in range(tree.nv):
+        total = total + tree.armature[k] * (ld(v, k) * ld(v, k))
+    st(energy, 0, 0.5 * total)
+
+
+def kinetic_energy(model: Model, q: ArrayLike, v: ArrayLike) -> Any:
+    """Kinetic energy (...) [J] for `q` (..., nq) and `v` (..., nv), armature included.
+
+    >>> import numpy as np, saltus as sl
+    >>> robot = sl.random_model(seed=0, bodies=3)
+    >>> q, v = robot.neutral(), np.ones(robot.nv)
+    >>> bool(np.allclose(sl.kinetic_energy(robot, q, v), 0.5 * v @ sl.crba(robot, q) @ v))
+    True
+    """
+    return _kinetic_energy.call(model, (q, v))[..., 0]
+
+
+def potential_energy(model: Model, q: ArrayLike) -> Any:
+    """Potential energy (...) [J] of gravity at `q` (..., nq), zero with the centre of mass at the world's origin.
+
+    >>> import saltus as sl
+    >>> robot = sl.random_model(seed=0, bodies=3)
+    >>> height = sl.center_of_mass(robot, robot.neutral())[2]
+    >>> bool(abs(sl.potential_energy(robot, robot.neutral()) - robot.total_mass * 9.81 * height) < 1e-9)
+    True
+    """
+    com = center_of_mass(model, q)
+    gx, gy, gz = (float(g) for g in model.gravity)
+    return -model.total_mass * (gx * com[..., 0] + gy * com[..., 1] + gz * com[..., 2])  # type: ignore[call-overload]

@@ -1,0 +1,164 @@
+"""Forward kinematics: where all joints and frames are, how they move and accelerate.
+
+    X_0i = X_0p X_pi,      v_i = X_pi^-1 v_p + S_i qd_i,      a_i = X_pi^-1 a_p + S_i qdd_i + v_i x S_i qd_i
+
+One sweep to the leaves, O(n). Accelerations are spatial ones, without gravity, as Pinocchio's; results are in joint
+frames, not in the canonical ones of the kernels. What concerns one frame alone is in frame.py.
+"""
+
+from __future__ import annotations
+
+from saltus.arrays import Array, ArrayLike
+from saltus.kernel import Layout, kernel, st, zero
+from saltus.model.joint_kernels import add_motion, carried, joint_placement, joint_turn
+from saltus.model.model import Model
+from saltus.model.tree import algorithm
+from saltus.spatial.algebra import SE3, Mat3, Motion, Vec3, act_inv, transpose
+
+
+@kernel
+def store_matrix(out, k, X):
+    """X as a 4x4 matrix, at row k of matrices."""
+    R, p, o = X.R, X.p, k * 16
+    st(out, o, Vec3(R.xx, R.xy, R.xz))
+    st(out, o + 3, p.x)
+    st(out, o + 4, Vec3(R.yx, R.yy, R.yz))
+    st(out, o + 7, p.y)
+    st(out, o + 8, Vec3(R.zx, R.zy, R.zz))
+    st(out, o + 11, p.z)
+    st(out, o + 12, Vec3(0.0, 0.0, 0.0))
+    st(out, o + 15, 1.0)
+
+
+@kernel
+def place_bodies(tree, q, place):
+    """The placements of all bodies in the world, in canonical frames."""
+    o = zero(q)
+    place[0] = SE3(Mat3(o + 1.0, o, o, o, o + 1.0, o, o, o, o + 1.0), Vec3(o, o, o))
+    for i in range(1, tree.nj):
+        place[i] = place[tree.parent[i]] @ joint_placement(tree, i, q, joint_turn(tree, i, q))
+
+
+@kernel
+def store_user_motion(tree, i, m, out):
+    """A motion of body i, turned into its joint frame."""
+    R = tree.turned[i]
+    st(out, 6 * i, R @ m.lin)
+    st(out, 6 * i + 3, R @ m.ang)
+
+
+@algorithm(inputs={"q": "nq"}, outputs={"placements": "nj 4 4"}, work=Layout(nj={"place": SE3}))
+def _joint_placements(tree, q, w, placements):
+    place_bodies(tree, q, w.place)
+    for i in range(tree.nj):
+        X = w.place[i]
+        store_matrix(placements, i, SE3(X.R @ transpose(tree.turned[i]), X.p))
+
+
+@algorithm(inputs={"q": "nq"}, outputs={"placements": "nf 4 4"}, work=Layout(nj={"place": SE3}))
+def _frame_placements(tree, q, w, placements):
+    place_bodies(tree, q, w.place)
+    for k in range(tree.nf):
+        store_matrix(placements, k, w.place[tree.frame_body[k]] @ tree.frame_placement[k])
+
+
+@kernel
+def sweep_motions(tree, q, v, a, w, velocities):
+    """Velocities, and accelerations if a is given, of all bodies, kept in the workspace."""
+    o = zero(q)
+    rest = Motion(Vec3(o, o, o), Vec3(o, o, o))
+    w.velocity[0] = rest
+    store_user_motion(tree, 0, rest, velocities)
+    if a is not None:
+        w.acceleration[0] = rest
+    for i in range(1, tree.nj):
+        parent = tree.parent[i]
+        X = joint_placement(tree, i, q, joint_turn(tree, i, q))
+        velocity = add_motion(tree, i, act_inv(X, w.velocity[parent]), v)
+        w.velocity[i] = velocity
+        store_user_motion(tree, i, velocity, velocities)
+        if a is not None:
+            up = add_motion(tree, i, act_inv(X, w.acceleration[parent]), a)
+            w.acceleration[i] = up + carried(tree, i, velocity, v)
+
+
+@algorithm(inputs={"q": "nq", "v": "nv"}, outputs={"velocities": "nj 6"}, work=Layout(nj={"velocity": Motion}))
+def _joint_velocities(tree, q, v, w, velocities):
+    sweep_motions(tree, q, v, None, w, velocities)
+
+
+@algorithm(
+    inputs={"q": "nq", "v": "nv", "a": "nv"},
+    outputs={"velocities": "nj 6", "accelerations": "nj 6"},
+    work=Layout(nj={"velocity": Motion, "acceleration": Motion}),
+)
+def _joint_accelerations(tree, q, v, a, w, velocities, accelerations):
+    sweep_motions(tree, q, v, a, w, velocities)
+    for i in range(tree.nj):
+        store_user_motion(tree, i, w.acceleration[i], accelerations)
+
+
+def joint_placements(model: Model, q: ArrayLike, *, out: Array | None = None) -> Array:
+    """Placements (..., njoints, 4, 4) of all joints in the world at `q` (..., nq) [m].
+
+    >>> import saltus as sl
+    >>> robot = sl.random_model(seed=0, bodies=3)
+    >>> sl.joint_placements(robot, robot.neutral()).shape
+    (4, 4, 4)
+    """
+    return _joint_placements.call(model, (q,), out)
+
+
+def frame_placements(model: Model, q: ArrayLike, *, out: Array | None = None) -> Array:
+    """Placements (..., nframes, 4, 4) of all frames in the world at `q` (..., nq) [m].
+
+    >>> import saltus as sl
+    >>> robot = sl.random_model(seed=0, bodies=3)
+    >>> sl.frame_placements(robot, robot.neutral()).shape[0] == len(robot.frames)
+    True
+    """
+    return _frame_placements.call(model, (q,), out)
+
+
+def joint_velocities(model: Model, q: ArrayLike, v: ArrayLike, *, out: Array | None = None) -> Array:
+    """Spatial velocities (..., njoints, 6) of all joints, each in its own frame, linear first [m/s, rad/s].
+
+    >>> import numpy as np, saltus as sl
+    >>> robot = sl.random_model(seed=0, bodies=1, kinds=["free_flyer"])
+    >>> sl.joint_velocities(robot, robot.neutral(), np.arange(6.0))[1]
+    array([0., 1., 2., 3., 4., 5.])
+    """
+    return _joint_velocities.call(model, (q, v), out)
+
+
+def joint_accelerations(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
+    """Spatial accelerations (..., njoints, 6) of all joints, each in its own frame, without gravity [m/s^2, rad/s^2].
+
+    >>> import numpy as np, saltus as sl
+    >>> robot = sl.random_model(seed=0, bodies=1, kinds=["free_flyer"])
+    >>> sl.joint_accelerations(robot, robot.neutral(), np.zeros(6), np.arange(6.0))[1]
+    array([0., 1., 2., 3., 4., 5.])
+    """
+    accelerations: Array = _joint_accelerations.call(model, (q, v, a))[1]
+    return accelerations
+
+
+def forward_kinematics(
+    model: Model, q: ArrayLike, v: ArrayLike | None = None, a: ArrayLike | None = None
+) -> tuple[Array, ...]:
+    """Placements (..., njoints, 4, 4) of all joints; with `v` their velocities, with `a` their accelerations too, both
+    (..., njoints, 6) in the joints' own frames.
+
+    >>> import numpy as np, saltus as sl
+    >>> robot = sl.random_model(seed=0, bodies=3)
+    >>> X, V, A = sl.forward_kinematics(robot, robot.neutral(), np.ones(robot.nv), np.zeros(robot.nv))
+    >>> X.shape, V.shape, A.shape
+    ((4, 4, 4), (4, 6), (4, 6))
+    """
+    placements = joint_placements(model, q)
+    if v is None:
+        return (placements,)
+    if a is None:
+        return placements, joint_velocities(model, q, v)
+    velocities, accelerations = _joint_accelerations.call(model, (q, v, a))
+    return placements, velocities, accelerations

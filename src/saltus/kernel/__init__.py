@@ -1,0 +1,41 @@
+"""Number types, the marks of a kernel, and the ways of running one. See docs/new-algorithm.md."""
+
+from saltus.kernel.algorithm import ALGORITHMS, Algorithm, Spec, Tables, declare
+from saltus.kernel.dual import Dual
+from saltus.kernel.memory import HEADER, ONE, SIZES, Layout, ld, sizes_of, st, tail, zero
+from saltus.kernel.number import F32, F64, Number
+from saltus.kernel.scalar import atan2, fabs, floor, lift, maximum, minimum, select, sincos, sqrt
+from saltus.kernel.tuples import Scalar, defines, kernel
+
+__all__ = [
+    "ALGORITHMS",
+    "F32",
+    "F64",
+    "HEADER",
+    "ONE",
+    "SIZES",
+    "Algorithm",
+    "Dual",
+    "Layout",
+    "Number",
+    "Scalar",
+    "Spec",
+    "Tables",
+    "atan2",
+    "declare",
+    "defines",
+    "fabs",
+    "floor",
+    "kernel",
+    "ld",
+    "lift",
+    "maximum",
+    "minimum",
+    "select",
+    "sincos",
+    "sizes_of",
+    "sqrt",
+    "st",
+    "tail",
+    "zero",
+]

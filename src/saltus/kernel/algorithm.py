@@ -1,0 +1,139 @@
+"""An algorithm: a kernel with its inputs, outputs and workspace declared once, callable for every target.
+
+    @algorithm(inputs={"q": "nq", "v": "nv"}, outputs={"tau": "nv"}, work=Layout(nj={"force": Force}))
+    def rnea(tree, q, v, w, tau): ...
+
+A declaration is the shape of one sample, by names of sizes or by numbers, with the words `optional` (inputs at the end
+only; None in the kernel where it is not given), `int` (an array of integers, the same for all samples) and `zeroed`
+(an output of which the kernel writes only entries that depend on the model's structure). Called with arrays that have
+leading axes in front of these shapes, the algorithm runs once for every sample.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from saltus.kernel.memory import Layout
+from saltus.kernel.tuples import kernel as mark_kernel
+
+
+class Spec(NamedTuple):
+    """One array argument of a kernel."""
+
+    name: str
+    shape: tuple[str | int, ...]
+    integer: bool = False
+    optional: bool = False
+    zeroed: bool = False
+
+    @property
+    def configuration(self) -> bool:
+        return self.shape == ("nq",)
+
+    @classmethod
+    def parse(cls, name: str, declaration: str) -> Spec:
+        words = declaration.split()
+        flags = {"integer": "int" in words, "optional": "optional" in words, "zeroed": "zeroed" in words}
+        shape = tuple(int(w) if w.isdigit() else w for w in words if w not in ("int", "optional", "zeroed"))
+        return cls(name, shape, **flags)
+
+    def resolve(self, sizes: Mapping[str, int]) -> tuple[int, ...]:
+        return tuple(size if isinstance(size, int) else sizes[size] for size in self.shape)
+
+
+class Tables(NamedTuple):
+    """What the kernels of a package see of a model: the layouts of its tables, and how configurations are checked."""
+
+    view_class: Any
+    ints: Layout
+    reals: Layout
+    defect: Callable[..., Any]
+    """Kernel (tree, q) -> how far the worst joint of q is from unit length."""
+    explain: Callable[[Any, NDArray[Any]], str]
+    """(model, one configuration) -> which joint that is, in words."""
+
+
+class Algorithm:
+    """A kernel and its declaration. Run it by `call(model, inputs, out)`, with the inputs that there are."""
+
+    def __init__(
+        self,
+        kernel: Callable[..., Any],
+        tables: Tables,
+        inputs: Mapping[str, str],
+        outputs: Mapping[str, str],
+        work: Layout | None = None,
+    ) -> None:
+        self.kernel, self.tables = mark_kernel(kernel), tables
+        self.name = kernel.__name__.strip("_")
+        self.inputs = tuple(Spec.parse(*item) for item in inputs.items())
+        self.outputs = tuple(Spec.parse(*item) for item in outputs.items())
+        self.arguments = self.inputs + self.outputs
+        self.work = Layout(nj={}) if work is None else work
+        self.signature = f"{kernel.__module__}.{kernel.__qualname__}{self.arguments}{self.work.fields}"
+        self._single = len(self.outputs) == 1
+        self._fast: dict[int, Any] = {}
+
+    def call(self, model: Any, inputs: tuple[Any, ...], out: Any = None) -> Any:
+        """Run on NumPy or CUDA arrays. One sample of contiguous float64 arrays takes the shortest way there is."""
+        fast = self._fast.get(len(inputs))
+        if fast is not None:
+            if out is None:
+                answer = fast(model.handle, *inputs)
+            else:
+                answer = fast(model.handle, *inputs, *((out,) if self._single else out))
+            if answer.__class__ is not int:
+                return answer
+        from saltus.kernel.launch import launch
+
+        return launch(self, model, inputs, out)
+
+    def sizes(self, tables: Any, inputs: Sequence[Any]) -> dict[str, int]:
+        """The model's sizes, and those that integer inputs bring."""
+        sizes = dict(tables.sizes)
+        for spec, value in zip(self.inputs, inputs, strict=False):
+            if spec.integer:
+                sizes |= {n: s for n, s in zip(spec.shape, np.shape(value), strict=True) if isinstance(n, str)}
+        return sizes
+
+    def present(self, given: int) -> tuple[bool, ...]:
+        """Which arguments a call with so many inputs has."""
+        return tuple(k < given for k in range(len(self.inputs))) + (True,) * len(self.outputs)
+
+    def variants(self) -> list[int]:
+        """The numbers of inputs with which the algorithm can be called."""
+        required = sum(not spec.optional for spec in self.inputs)
+        return list(range(required, len(self.inputs) + 1))
+
+    def prepare_one(self, given: int) -> Any:
+        """The builtin for calls of one sample with so many inputs, made on first use."""
+        from saltus.kernel import fastcall, native
+        from saltus.kernel.number import F64
+
+        if given not in self._fast:
+            known = fastcall.layout_is_known()
+            self._fast[given] = (
+                fastcall.builtin(native.address(self, F64, self.present(given), "one"), self.name) if known else None
+            )
+        return self._fast[given]
+
+
+ALGORITHMS: list[Algorithm] = []
+"""All algorithms of the package, for warming up and for tests that go through them."""
+
+
+def declare(
+    tables: Tables, inputs: Mapping[str, str], outputs: Mapping[str, str], work: Layout | None = None
+) -> Callable[[Callable[..., Any]], Algorithm]:
+    """The decorator that makes an algorithm of a kernel (tree, *inputs, workspace, *outputs)."""
+
+    def decorate(kernel: Callable[..., Any]) -> Algorithm:
+        made = Algorithm(kernel, tables, inputs, outputs, work)
+        ALGORITHMS.append(made)
+        return made
+
+    return decorate

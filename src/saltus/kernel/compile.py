@@ -1,0 +1,261 @@
+"""From a kernel and a number type to native code: Numba types and lowers, LLVM optimises, the object file is kept.
+
+Every algorithm is compiled into functions of one signature, so that calling them needs no code of its own:
+
+    run (ints, reals, pointers, meta, work)                 one sample, arrays used in place
+    many(ints, reals, pointers, meta, work, start, stop)    samples start ... stop - 1, packed into lanes
+
+`pointers` holds the address of each array argument, `meta` describes it (see `lower_memory.META`). Both return a status:
+0, or the sum of `NOT_FINITE` and `NOT_UNIT` if an input holds NaN or infinity, or a configuration a quaternion (or a
+cosine and sine) that is not of unit length.
+"""
+
+from __future__ import annotations
+
+import types as pytypes
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import llvmlite.binding as llvm
+from numba import njit
+from numba.core import types
+from numba.core.ccallback import CFunc
+from numba.core.compiler_lock import global_compiler_lock
+from numba.extending import intrinsic
+
+from saltus.kernel import fastcall
+from saltus.kernel.lanes import gather_block, gather_lane, not_finite, scatter_block, scatter_lane
+from saltus.kernel.lower import OPTIONS, MaskType, register
+from saltus.kernel.lower_memory import (
+    META,
+    SIZE,
+    STAGE,
+    STRIDE,
+    Argument,
+    SpanType,
+    make_arguments,
+    make_view,
+    shifted,
+    span_at,
+)
+from saltus.kernel.memory import st
+from saltus.kernel.number import INT32, INT64, Number
+from saltus.kernel.target import target_machine
+from saltus.kernel.tuples import is_kernel
+
+if TYPE_CHECKING:
+    from saltus.kernel.algorithm import Algorithm
+
+NOT_FINITE, NOT_UNIT = 1, 2
+
+_twins: dict[Any, Any] = {}
+_compiled: dict[Any, Any] = {}
+
+
+def twin(function: Callable[..., Any]) -> Any:
+    """The same function with every kernel that it calls replaced by that kernel's compiled form."""
+    if function not in _twins:
+        scope = dict(function.__globals__)
+        _twins[function] = pytypes.FunctionType(
+            function.__code__, scope, function.__name__, function.__defaults__, function.__closure__
+        )
+        for name in function.__code__.co_names:
+            if is_kernel(scope.get(name)):
+                scope[name] = compiled(scope[name])
+    return _twins[function]
+
+
+def compiled(function: Callable[..., Any]) -> Any:
+    """The Numba dispatcher of a kernel."""
+    if function not in _compiled:
+        _compiled[function] = njit(**OPTIONS)(twin(function))
+    return _compiled[function]
+
+
+@intrinsic
+def any_lane(typingctx, condition):
+    def codegen(context, builder, sig, args):
+        if not isinstance(condition, MaskType) or condition.width == 1:
+            return args[0]
+        from llvmlite import ir
+
+        bits = builder.bitcast(args[0], ir.IntType(condition.width))
+        return builder.icmp_unsigned("!=", bits, ir.Constant(bits.type, 0))
+
+    return types.boolean(condition), codegen
+
+
+@njit(**OPTIONS)
+def holds_non_finite(span, count):
+    found = False
+    for k in range(count):
+        found |= not_finite(span, k)
+    return found
+
+
+@njit(**OPTIONS)
+def pack(packed, count, width, base, sample, stop, stride):
+    """Lanes of the samples from `sample` on; lanes past the last one repeat it."""
+    if sample + width <= stop and count >= width:
+        for column in range(0, count - width + 1, width):
+            gather_block(packed, column, base, sample, stride)
+        if count % width:
+            gather_block(packed, count - width, base, sample, stride)
+    else:
+        for lane in range(width):
+            for column in range(count):
+                gather_lane(packed, column, lane, base, min(sample + lane, stop - 1), stride)
+
+
+@njit(**OPTIONS)
+def unpack(packed, count, width, base, sample, stop, stride):
+    if sample + width <= stop and count >= width:
+        for column in range(0, count - width + 1, width):
+            scatter_block(packed, column, base, sample, stride)
+        if count % width:
+            scatter_block(packed, count - width, base, sample, stride)
+    else:
+        for lane in range(min(width, stop - sample)):
+            for column in range(count):
+                scatter_lane(packed, column, lane, base, sample + lane, stride)
+
+
+class Parts:
+    """The pieces from which the entry points of one algorithm are made, for a number type and a set of arguments."""
+
+    def __init__(self, algorithm: Algorithm, number: Number, present: tuple[bool, ...], source: str) -> None:
+        register()
+        strided = source == "strided"
+        self.ints, self.addresses = SpanType(INT32, constant=True), SpanType(INT64)
+        self.reals, self.work = SpanType(number.plain, constant=True), SpanType(number, strided)
+        arguments = [
+            Argument(SpanType(INT32, constant=True), False) if spec.integer else Argument(SpanType(number, strided), True)
+            for spec in algorithm.arguments
+        ]  # fmt: skip
+        kinds = tuple(a if here else None for a, here in zip(arguments, present, strict=True))
+        count = len(algorithm.inputs)
+        tables = algorithm.tables
+        self.tree = make_view(tables.view_class, tables.ints, tables.reals, sizes=True)
+        self.view = make_view(algorithm.work.view_class, algorithm.work)
+        self.inputs = make_arguments(kinds[:count], 0, source)
+        self.outputs = make_arguments(kinds[count:], count, source)
+        self.kernel = compiled(algorithm.kernel)
+        self.defect = compiled(tables.defect)
+        self.configurations = make_arguments(
+            tuple(k if spec.configuration else None for k, spec in zip(kinds[:count], algorithm.inputs, strict=True)),
+            0, source,
+        )  # fmt: skip
+
+
+def run_entry(algorithm: Algorithm, number: Number, present: tuple[bool, ...]) -> tuple[Any, Any]:
+    parts = Parts(algorithm, number, present, "direct")
+    tree_of, view_of, inputs_of, outputs_of = parts.tree, parts.view, parts.inputs, parts.outputs
+    configurations_of, kernel, not_unit = parts.configurations, parts.kernel, not_unit_test(algorithm, parts.defect, number)
+    at, count = span_at(SpanType(number)), len(algorithm.inputs)
+
+    def run(ints, reals, pointers, meta, work):
+        tree = tree_of(ints, (ints, reals))
+        status = 0
+        for j in range(count):
+            if holds_non_finite(at(pointers[j], 1), meta[META * j + SIZE]):
+                status = NOT_FINITE
+        status |= not_unit(tree, configurations_of(pointers, meta, work, 0))
+        kernel(tree, *(inputs_of(pointers, meta, work, 0) + (view_of(ints, (work,)),) + outputs_of(pointers, meta, work, 0)))
+        return status
+
+    return run, types.int64(parts.ints, parts.reals, parts.addresses, parts.addresses, parts.work)
+
+
+def many_entry(algorithm: Algorithm, number: Number, present: tuple[bool, ...]) -> tuple[Any, Any]:
+    parts = Parts(algorithm, number, present, "staged")
+    tree_of, view_of, inputs_of, outputs_of = parts.tree, parts.view, parts.inputs, parts.outputs
+    configurations_of, kernel, not_unit = parts.configurations, parts.kernel, not_unit_test(algorithm, parts.defect, number)
+    count, total, width = len(algorithm.inputs), len(algorithm.arguments), number.width
+
+    def many(ints, reals, pointers, meta, work, start, stop):
+        tree = tree_of(ints, (ints, reals))
+        view = view_of(ints, (shifted(work, meta[META * total + STAGE]),))
+        for k in range(meta[META * count + STAGE], meta[META * total + STAGE]):
+            st(work, k, 0.0)
+        status = 0
+        for sample in range(start, stop, width):
+            for j in range(count):
+                size = meta[META * j + SIZE]
+                packed = shifted(work, meta[META * j + STAGE])
+                pack(packed, size, width, pointers[j], sample, stop, meta[META * j + STRIDE])
+                if holds_non_finite(packed, size):
+                    status |= NOT_FINITE
+            status |= not_unit(tree, configurations_of(pointers, meta, work, 0))
+            kernel(tree, *(inputs_of(pointers, meta, work, 0) + (view,) + outputs_of(pointers, meta, work, 0)))
+            for j in range(count, total):
+                packed = shifted(work, meta[META * j + STAGE])
+                unpack(packed, meta[META * j + SIZE], width, pointers[j], sample, stop, meta[META * j + STRIDE])
+        return status
+
+    addresses = parts.addresses
+    return many, types.int64(parts.ints, parts.reals, addresses, addresses, parts.work, types.int64, types.int64)
+
+
+def not_unit_test(algorithm: Algorithm, defect: Any, number: Number) -> Any:
+    """A function (tree, configurations or None ...) -> NOT_UNIT if one of them is off the unit spheres, else 0."""
+    tolerance = 1e-6 if number.bits == 64 else 1e-3
+    if not any(spec.configuration for spec in algorithm.inputs):
+        return njit(**OPTIONS)(lambda tree, configurations: 0)
+
+    @njit(**OPTIONS)
+    def test(tree, configurations):
+        status = 0
+        for q in literal_spans(configurations):
+            if any_lane(defect(tree, q) > tolerance):
+                status = NOT_UNIT
+        return status
+
+    return test
+
+
+@intrinsic
+def literal_spans(typingctx, spans):
+    """The spans of a tuple that are there, as a uniform tuple."""
+    there = [k for k, ty in enumerate(spans.types) if isinstance(ty, SpanType)]
+    out = types.UniTuple(spans.types[there[0]], len(there))
+
+    def codegen(context, builder, sig, args):
+        return context.make_tuple(builder, out, [builder.extract_value(args[0], k) for k in there])
+
+    return out(spans), codegen
+
+
+ENTRIES = {"run": run_entry, "one": run_entry, "many": many_entry}
+"""`one` is `run` with a wrapper that the interpreter calls directly (see fastcall.py)."""
+
+
+def emit(algorithm: Algorithm, number: Number, present: tuple[bool, ...], form: str, symbol: str) -> bytes:
+    """Compile; the object file defines the one symbol given."""
+    function, signature = ENTRIES[form](algorithm, number, present)
+    callback = CFunc(function, (signature.args, signature.return_type), locals={}, options=dict(OPTIONS))
+    with global_compiler_lock:
+        result = callback._compile_uncached()
+        result.library.finalize()
+    module = llvm.parse_assembly(result.library.get_llvm_str())
+    inner = result.fndesc.llvm_cfunc_wrapper_name
+    if form == "one":
+        module.link_in(llvm.parse_assembly(fastcall.wrapper(algorithm, present, inner, symbol)))
+    else:
+        module.get_function(inner).name = symbol
+    machine = target_machine()
+    optimise(module, machine, keep=symbol)
+    return machine.emit_object(module)  # type: ignore[no-any-return]
+
+
+def optimise(module: Any, machine: Any, keep: str) -> None:
+    """Make one function of all: tuples then live in registers, and nothing but `keep` is visible from outside."""
+    for value in [*module.functions, *module.global_variables]:
+        if not value.is_declaration and value.name != keep:
+            value.linkage = llvm.Linkage.internal
+    for function in module.functions:
+        if not function.is_declaration and function.name != keep:
+            function.add_function_attribute("alwaysinline")
+    tuning = llvm.create_pipeline_tuning_options(speed_level=2)
+    tuning.loop_vectorization = tuning.slp_vectorization = False
+    passes = llvm.create_pass_builder(machine, tuning)
+    passes.getModulePassManager().run(module, passes)

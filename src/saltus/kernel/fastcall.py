@@ -1,0 +1,256 @@
+"""The way of one call from the interpreter into native code, without Numba's dispatcher: about 0.1 us.
+
+`wrapper` writes, as LLVM code, a function of CPython's METH_FASTCALL convention. It looks into the NumPy arrays that it
+is given (class, type, number of axes, contiguity, length: nothing is assumed), fills the tables `pointers` and `meta`,
+takes the workspace from its stack, makes the results if the caller gave none, calls `run`, and returns the result, or a
+tuple of them. It returns an integer instead if an argument is not what it can take, or if an input is refused; the caller
+then goes the long way, which also finds the words for errors.
+
+    arguments from Python: the model's handle (addresses of ints and reals), the inputs that are there, the outputs or none
+"""
+
+from __future__ import annotations
+
+import ctypes
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from llvmlite import ir
+
+from saltus.kernel.memory import SIZES
+
+if TYPE_CHECKING:
+    from saltus.kernel.algorithm import Algorithm, Spec
+
+# struct PyArrayObject of NumPy's C interface (the same in NumPy 1 and 2), 64-bit CPython
+TYPE, DATA, NDIM, SHAPE, DTYPE, FLAGS = 8, 16, 24, 32, 56, 64
+C_CONTIGUOUS, ALIGNED, WRITEABLE = 0x1, 0x100, 0x400
+
+STACK_LIMIT = 16_384
+"""Longest workspace on the stack, in numbers (128 KiB); longer ones go the long way."""
+
+META_ENTRIES = 4
+I8, I32, I64 = ir.IntType(8), ir.IntType(32), ir.IntType(64)
+POINTER = I8.as_pointer()
+
+
+NEW_ARRAY = 184
+"""Place of PyArray_Empty in NumPy's table of C functions."""
+
+
+def constants() -> Any:
+    """Addresses that the wrapper compares with or calls; they differ from process to process."""
+    get = ctypes.pythonapi.PyCapsule_GetPointer
+    get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    functions = get(np._core._multiarray_umath._ARRAY_API, None)
+    new_array = ctypes.c_void_p.from_address(functions + 8 * NEW_ARRAY).value
+    dtypes = [id(np.dtype(kind)) for kind in (np.float64, np.int32, np.int64)]
+    return np.array([id(np.ndarray), *dtypes, new_array], dtype=np.int64)
+
+
+def layout_is_known() -> bool:
+    """Whether an array looks in memory as this file says (it does on CPython with its global lock)."""
+    array = np.arange(6.0).reshape(2, 3)
+
+    def at(offset: int, kind: Any) -> int:
+        return int(kind.from_address(id(array) + offset).value)
+
+    shape = at(SHAPE, ctypes.c_int64)
+    return (
+        at(TYPE, ctypes.c_int64) == id(np.ndarray)
+        and at(DATA, ctypes.c_int64) == array.ctypes.data
+        and at(NDIM, ctypes.c_int32) == 2
+        and [ctypes.c_int64.from_address(shape + 8 * k).value for k in range(2)] == [2, 3]
+        and at(DTYPE, ctypes.c_int64) == id(np.dtype(np.float64))
+        and at(FLAGS, ctypes.c_int32) & (C_CONTIGUOUS | ALIGNED | WRITEABLE) == C_CONTIGUOUS | ALIGNED | WRITEABLE
+    )
+
+
+class _Writer:
+    """A small assembler: loads at constant offsets, and guards that leave for `declined`."""
+
+    def __init__(self, function: ir.Function) -> None:
+        self.function = function
+        self.builder = ir.IRBuilder(function.append_basic_block("entry"))
+        self.declined = function.append_basic_block("declined")
+
+    def load(self, base: Any, offset: int, ty: ir.Type) -> Any:
+        place = self.builder.gep(base, [ir.Constant(I64, offset)])
+        return self.builder.load(self.builder.bitcast(place, ty.as_pointer()))
+
+    def require(self, condition: Any) -> None:
+        proceed = self.function.append_basic_block()
+        self.builder.cbranch(condition, proceed, self.declined)
+        self.builder.position_at_end(proceed)
+
+    def equal(self, a: Any, b: Any) -> None:
+        self.require(self.builder.icmp_signed("==", a, b))
+
+
+class _Wrapper(_Writer):
+    """The wrapper of one algorithm, for a given set of arguments."""
+
+    def __init__(self, algorithm: Algorithm, present: tuple[bool, ...], inner: str, symbol: str) -> None:
+        self.algorithm, self.present, self.module = algorithm, present, ir.Module()
+        super().__init__(ir.Function(self.module, ir.FunctionType(POINTER, [POINTER, POINTER, I64]), symbol))
+        self.run = self.external(inner, I64, *[POINTER] * 5)
+        known = self.load(self.function.args[0], DATA, POINTER)
+        self.array_type, self.double, self.int32, self.int64, self.new_array = (
+            self.load(known, 8 * k, I64) for k in range(5)
+        )
+
+    def external(self, name: str, result: ir.Type, *arguments: ir.Type, variadic: bool = False) -> ir.Function:
+        return ir.Function(self.module, ir.FunctionType(result, arguments, var_arg=variadic), name)
+
+    def array(self, position: int, dtype: Any, axes: int, written: bool = False) -> tuple[Any, Any, Any]:
+        """An argument with its data pointer and its shape, checked but for its lengths."""
+        place = self.load(self.function.args[1], 8 * position, POINTER)
+        flags = ir.Constant(I32, C_CONTIGUOUS | ALIGNED | (WRITEABLE if written else 0))
+        self.equal(self.load(place, TYPE, I64), self.array_type)
+        self.equal(self.load(place, DTYPE, I64), dtype)
+        self.equal(self.load(place, NDIM, I32), ir.Constant(I32, axes))
+        self.equal(self.builder.and_(self.load(place, FLAGS, I32), flags), flags)
+        return place, self.load(place, DATA, POINTER), self.load(place, SHAPE, POINTER)
+
+    def write(self) -> str:
+        builder, algorithm = self.builder, self.algorithm
+        _, handle, _ = self.array(0, self.int64, 1)
+        ints, reals = self.load(handle, 0, POINTER), self.load(handle, 8, POINTER)
+        self.lengths = {name: builder.sext(self.load(ints, 4 * k, I32), I64) for k, name in enumerate(SIZES)}
+        sizes = dict(self.lengths)
+        count, given = len(algorithm.arguments), sum(self.present[: len(algorithm.inputs)])
+        self.pointers = builder.alloca(I64, size=count)
+        self.meta = builder.alloca(I64, size=(count + 1) * META_ENTRIES)
+        for k, spec in enumerate(algorithm.inputs):
+            data, length = ir.Constant(POINTER, None), ir.Constant(I64, 0)
+            if self.present[k]:
+                _, data, shape = self.array(1 + k, self.int32 if spec.integer else self.double, len(spec.shape))
+                length = self.check_shape(spec, shape)
+            self.note(k, data, ir.Constant(I64, 0) if spec.integer else length)
+        needed: Any = ir.Constant(I64, 1)
+        for group, record in algorithm.work.records.items():
+            needed = builder.add(needed, builder.mul(sizes[group], ir.Constant(I64, record)))
+        self.require(builder.icmp_signed("<=", needed, ir.Constant(I64, STACK_LIMIT)))
+        work = builder.alloca(ir.DoubleType(), size=needed)
+        work.align = 64
+        memory = [ints, reals, *(builder.bitcast(m, POINTER) for m in (self.pointers, self.meta, work))]
+        with builder.if_else(builder.icmp_signed("==", self.function.args[2], ir.Constant(I64, 1 + given))) as (new, old):
+            with new:
+                made = self.make_results()
+                self.finish(memory, made, fresh=True)
+            with old:
+                self.equal(self.function.args[2], ir.Constant(I64, 1 + given + len(algorithm.outputs)))
+                self.finish(memory, self.take_results(1 + given), fresh=False)
+        builder.unreachable()
+        builder.position_at_end(self.declined)
+        builder.ret(self.integer(ir.Constant(I64, -1)))
+        return str(self.module)
+
+    def note(self, k: int, data: Any, length: Any) -> None:
+        """Enter argument k into the tables."""
+        address = self.builder.ptrtoint(data, I64)
+        self.builder.store(address, self.builder.gep(self.pointers, [ir.Constant(I64, k)]))
+        self.builder.store(length, self.builder.gep(self.meta, [ir.Constant(I64, k * META_ENTRIES)]))
+
+    def check_shape(self, spec: Spec, shape: Any) -> Any:
+        """Guard each axis; a size that is not the model's is set by the first argument that has it."""
+        length: Any = ir.Constant(I64, 1)
+        for axis, name in enumerate(spec.shape):
+            found = self.load(shape, 8 * axis, I64)
+            if isinstance(name, int):
+                self.equal(found, ir.Constant(I64, name))
+            elif name in self.lengths:
+                self.equal(found, self.lengths[name])
+            else:
+                self.lengths[name] = found
+            length = self.builder.mul(length, found)
+        return length
+
+    def make_results(self) -> list[Any]:
+        builder, made = self.builder, []
+        maker = ir.FunctionType(POINTER, [I32, I64.as_pointer(), POINTER, I32]).as_pointer()
+        for k, spec in enumerate(self.algorithm.outputs, len(self.algorithm.inputs)):
+            shape = builder.alloca(I64, size=max(len(spec.shape), 1))
+            length: Any = ir.Constant(I64, 1)
+            for axis, name in enumerate(spec.shape):
+                size = ir.Constant(I64, name) if isinstance(name, int) else self.lengths[name]
+                builder.store(size, builder.gep(shape, [ir.Constant(I64, axis)]))
+                length = builder.mul(length, size)
+            dtype = builder.inttoptr(self.double, POINTER)
+            builder.call(self.known("Py_IncRef", ir.VoidType(), POINTER), [dtype])  # the new array takes it
+            axes = ir.Constant(I32, len(spec.shape))
+            new = builder.call(builder.inttoptr(self.new_array, maker), [axes, shape, dtype, ir.Constant(I32, 0)])
+            made.append(new)
+            self.note_result(k, spec, self.load(new, DATA, POINTER), length)
+        return made
+
+    def take_results(self, first: int) -> list[Any]:
+        taken = []
+        for k, spec in enumerate(self.algorithm.outputs):
+            place, data, shape = self.array(first + k, self.double, len(spec.shape), written=True)
+            taken.append(place)
+            self.note_result(len(self.algorithm.inputs) + k, spec, data, self.check_shape(spec, shape))
+        return taken
+
+    def note_result(self, k: int, spec: Spec, data: Any, length: Any) -> None:
+        self.note(k, data, length)
+        if spec.zeroed:
+            size = self.builder.mul(length, ir.Constant(I64, 8))
+            fill = self.module.declare_intrinsic("llvm.memset", [POINTER, I64])
+            self.builder.call(fill, [data, ir.Constant(I8, 0), size, ir.Constant(ir.IntType(1), 0)])
+
+    def known(self, name: str, result: ir.Type, *arguments: ir.Type, variadic: bool = False) -> ir.Function:
+        """A function of CPython's, declared once."""
+        return self.module.globals.get(name) or self.external(name, result, *arguments, variadic=variadic)
+
+    def integer(self, value: Any) -> Any:
+        return self.builder.call(self.known("PyLong_FromLong", POINTER, I64), [value])
+
+    def finish(self, memory: list[Any], results: list[Any], fresh: bool) -> None:
+        """Run, and return the results (new references), or the status if it is not 0."""
+        builder = self.builder
+        status = builder.call(self.run, memory)
+        increase, decrease = (self.known(f"Py_{name}Ref", ir.VoidType(), POINTER) for name in ("Inc", "Dec"))
+        with builder.if_then(builder.icmp_signed("!=", status, ir.Constant(I64, 0))):
+            for result in results if fresh else ():
+                builder.call(decrease, [result])
+            builder.ret(self.integer(status))
+        if len(results) == 1:
+            if not fresh:
+                builder.call(increase, results)
+            builder.ret(results[0])
+        else:
+            pack = self.known("PyTuple_Pack", POINTER, I64, variadic=True)
+            answer = builder.call(pack, [ir.Constant(I64, len(results)), *results])
+            for result in results if fresh else ():
+                builder.call(decrease, [result])
+            builder.ret(answer)
+        builder.position_at_end(self.function.append_basic_block())
+
+
+def wrapper(algorithm: Algorithm, present: tuple[bool, ...], inner: str, symbol: str) -> str:
+    """LLVM code of the wrapper `symbol` around the function `run` named `inner`."""
+    return _Wrapper(algorithm, present, inner, symbol).write()
+
+
+class _MethodDef(ctypes.Structure):
+    _fields_ = [  # noqa: RUF012
+        ("name", ctypes.c_char_p),
+        ("function", ctypes.c_void_p),
+        ("flags", ctypes.c_int),
+        ("doc", ctypes.c_char_p),
+    ]
+
+
+METH_FASTCALL = 0x80
+_alive: list[Any] = []
+
+
+def builtin(address: int, name: str) -> Any:
+    """The Python function at an address; what it refers to is kept alive as long as the process."""
+    method = _MethodDef(name.encode(), address, METH_FASTCALL, None)
+    known = constants()
+    _alive.extend((method, known))
+    new = ctypes.pythonapi.PyCFunction_NewEx
+    new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
+    return new(ctypes.addressof(method), known, None)

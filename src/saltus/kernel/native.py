@@ -1,0 +1,132 @@
+"""Compiled code on disk and in memory: found in the cache, or compiled and put there, then linked into the process.
+
+The cache is keyed on the sources that the code depends on (this package's kernels and the algorithm's own files), on the
+versions of the compiler and on the processor. A process that finds its code in the cache never imports Numba.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import hashlib
+import inspect
+import os
+import sys
+import threading
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import saltus.kernel
+from saltus.kernel.number import Number
+from saltus.kernel.tuples import DEFINITIONS, is_kernel
+
+if TYPE_CHECKING:
+    from saltus.kernel.algorithm import Algorithm
+
+_lock = threading.RLock()
+
+
+def cache_folder() -> Path:
+    """Where object files are kept: `SALTUS_CACHE_DIR`, or the user's cache folder."""
+    chosen = os.environ.get("SALTUS_CACHE_DIR")
+    if chosen:
+        return Path(chosen)
+    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(home) / "saltus"
+
+
+@functools.cache
+def _source(file: str) -> bytes:
+    return Path(file).read_bytes()
+
+
+@functools.cache
+def _environment() -> bytes:
+    """What every compiled function depends on: the compiler, the processor, this package."""
+    import llvmlite.binding as llvm
+
+    digest = hashlib.sha256()
+    for text in (sys.version, version("numba"), version("llvmlite"), llvm.get_host_cpu_name()):
+        digest.update(text.encode())
+    digest.update(llvm.get_host_cpu_features().flatten().encode())
+    for file in sorted(Path(saltus.kernel.__file__).parent.glob("*.py")):
+        digest.update(file.read_bytes())
+    return digest.digest()
+
+
+def _files(function: Callable[..., Any], seen: set[Any], found: set[str]) -> None:
+    """The source files of a kernel and of all kernels that it calls."""
+    if function in seen:
+        return
+    seen.add(function)
+    found.add(inspect.getfile(function))
+    for name in function.__code__.co_names:
+        callee = function.__globals__.get(name)
+        if is_kernel(callee):
+            _files(callee, seen, found)
+
+
+def _key(algorithm: Algorithm, number: Number, present: tuple[bool, ...], form: str) -> str:
+    files: set[str] = set()
+    seen: set[Any] = set()
+    for function in (algorithm.kernel, algorithm.tables.defect):
+        _files(function, seen, found=files)
+    files.update(inspect.getfile(d.function) for ds in DEFINITIONS.values() for d in ds)
+    digest = hashlib.sha256(_environment())
+    for file in sorted(files):
+        digest.update(_source(file))
+    bits = "".join("01"[here] for here in present)
+    digest.update(algorithm.signature.encode())
+    return f"{algorithm.name}-{number.name}-{form}-{bits}-{digest.hexdigest()[:20]}"
+
+
+@functools.cache
+def _engine() -> Any:
+    import llvmlite.binding as llvm
+
+    from saltus.kernel.target import target_machine
+
+    return llvm.create_mcjit_compiler(llvm.parse_assembly(""), target_machine())
+
+
+def prepare(algorithm: Algorithm, number: Number, present: tuple[bool, ...], form: str) -> tuple[str, bytes]:
+    """The symbol and the object file of a function, from the cache or compiled now."""
+    symbol = _key(algorithm, number, present, form)
+    file = cache_folder() / f"{symbol}.o"
+    try:
+        return symbol, file.read_bytes()
+    except OSError:
+        from saltus.kernel.compile import emit
+
+        code = emit(algorithm, number, present, form, symbol)
+        _keep(file, code)
+        return symbol, code
+
+
+def address(algorithm: Algorithm, number: Number, present: tuple[bool, ...], form: str) -> int:
+    """The address of a compiled function, compiled first if it is not in the cache."""
+    import llvmlite.binding as llvm
+
+    with _lock:
+        symbol, code = prepare(algorithm, number, present, form)
+        engine = _engine()
+        engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+        engine.finalize_object()
+        return int(engine.get_function_address(symbol))
+
+
+def _keep(file: Path, code: bytes) -> None:
+    """Write in one step, so that another process never reads half a file; a cache that cannot be written is none."""
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        draft = file.with_suffix(f".{os.getpid()}")
+        draft.write_bytes(code)
+        draft.replace(file)
+    except OSError:
+        pass
+
+
+RUN = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 5)
+MANY = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 5, ctypes.c_int64, ctypes.c_int64)

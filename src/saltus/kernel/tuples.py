@@ -1,0 +1,101 @@
+"""Kernels are plain functions over named tuples; this file marks them and collects what is defined on the tuples.
+
+A kernel is written once. Called from Python it runs as it stands, on whatever numbers it is given (floats, dual
+numbers, casadi.SX ...); `compile.py` turns the same function into native code. Operators of the tuple classes
+(`Vec3 + Vec3`, `Mat3 @ Vec3` ...) are plain functions too: `defines` makes each of them the Python method and
+puts it into `DEFINITIONS`, from which the compiled overload is made.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeAlias, TypeVar, get_type_hints
+
+Scalar: TypeAlias = Any
+"""One number: a float, a packet, a dual number, a symbol. The leaf of every tuple class."""
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+_MARK = "__saltus_kernel__"
+
+
+def kernel(function: Function) -> Function:
+    """Mark a function as a kernel: it may be called from other kernels and compiled for every number type."""
+    setattr(function, _MARK, True)
+    return function
+
+
+def is_kernel(candidate: object) -> bool:
+    return getattr(candidate, _MARK, False) is True
+
+
+def components(cls: type) -> list[type | None]:
+    """The classes of a tuple class's fields in order; None stands for a scalar."""
+    return [None if hint is Any else hint for hint in get_type_hints(cls).values()]
+
+
+def leaf_count(cls: type | None) -> int:
+    """How many numbers a value of this class holds."""
+    return 1 if cls is None else sum(leaf_count(part) for part in components(cls))
+
+
+class Definition(NamedTuple):
+    operands: tuple[type | None, ...]
+    function: Callable[..., Any]
+
+
+DEFINITIONS: dict[Callable[..., Any], list[Definition]] = {}
+"""Operator or elementary function -> its definitions, one for each combination of operand classes."""
+
+NUMBER_CLASSES: list[type] = []
+"""Tuple classes that count as scalars (Dual)."""
+
+_METHODS = {
+    operator.add: "add",
+    operator.sub: "sub",
+    operator.mul: "mul",
+    operator.truediv: "truediv",
+    operator.matmul: "matmul",
+    operator.neg: "neg",
+    operator.lt: "lt",
+    operator.gt: "gt",
+}
+_MIRRORED = {operator.lt: "gt", operator.gt: "lt"}
+
+
+def is_scalar(value: object) -> bool:
+    return not isinstance(value, tuple) or type(value) in NUMBER_CLASSES
+
+
+def lookup(op: Callable[..., Any], values: tuple[Any, ...]) -> Callable[..., Any] | None:
+    """The definition of `op` for these operands, or None."""
+    for operands, function in DEFINITIONS.get(op, ()):
+        if len(operands) == len(values) and all(
+            is_scalar(v) if cls is None else isinstance(v, cls) for v, cls in zip(values, operands, strict=True)
+        ):
+            return function
+    return None
+
+
+def defines(op: Callable[..., Any], *operands: type | None) -> Callable[[Function], Function]:
+    """Define an operator, or an elementary function, for operands of these classes (None: any scalar)."""
+
+    def register(function: Function) -> Function:
+        DEFINITIONS.setdefault(op, []).append(Definition(operands, function))
+        if op in _METHODS:
+            name, owner = f"__{_METHODS[op]}__", operands[0]
+            if owner is None:
+                owner = operands[1]
+                name = f"__{_MIRRORED[op]}__" if op in _MIRRORED else f"__r{_METHODS[op]}__"
+                setattr(owner, name, lambda b, a: _apply(op, a, b))
+            else:
+                setattr(owner, name, lambda *values: _apply(op, *values))
+        return function
+
+    return register
+
+
+def _apply(op: Callable[..., Any], *values: Any) -> Any:
+    function = lookup(op, values)
+    return NotImplemented if function is None else function(*values)

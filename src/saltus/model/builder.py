@@ -1,0 +1,396 @@
+"""Models built joint by joint, and random ones to test algorithms on.
+
+Bodies fixed to the same joint are merged into one, as Pinocchio merges them: masses add, the common centre of mass
+is their weighted mean, and inertias are moved there by the parallel axis theorem.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from saltus.model.checks import (
+    Array,
+    ModelError,
+    finite,
+    inertia_flaw,
+    not_negative,
+    rigid_placement,
+    spread,
+    unit_vector,
+)
+from saltus.model.frames import Frame, FrameKind
+from saltus.model.joints import Joint, JointKind, Mimic
+from saltus.model.model import Model
+
+UNIT_LIMIT = 1.01  # Pinocchio's bound on cosines, sines and quaternions: it never binds
+MOVING_KINDS = tuple(kind for kind in JointKind if kind != JointKind.UNIVERSE)
+_IDENTITY = np.eye(4)
+
+
+@dataclass
+class _Draft:
+    """A joint under construction, with the bodies merged so far."""
+
+    name: str
+    kind: JointKind
+    parent: int
+    placement: Array
+    axis: Array
+    mimic: Mimic | None
+    frame: int
+    lower: Array = field(default_factory=lambda: np.empty(0))
+    upper: Array = field(default_factory=lambda: np.empty(0))
+    per_dof: dict[str, Array] = field(default_factory=dict)  # the model's arrays (nv,): this joint's part
+    mass: float = 0.0
+    com: Array = field(default_factory=lambda: np.zeros(3))
+    inertia: Array = field(default_factory=lambda: np.zeros((3, 3)))
+
+    def merge(self, mass: float, com: Array, inertia: Array) -> None:
+        total = self.mass + mass
+        if total > 0:
+            apart = self.com - com
+            self.inertia = self.inertia + inertia + (self.mass * mass / total) * _point_inertia(apart)
+            self.com = (self.mass * self.com + mass * com) / total
+        else:
+            self.inertia = self.inertia + inertia
+        self.mass = total
+
+
+class ModelBuilder:
+    """Builds a `Model` from joints, bodies and frames, in the order in which they are added.
+
+    With `physical=False` it accepts inertias that no body can have and moving tips without mass, as robot files
+    in the wild contain them. Numbers must be finite and masses not negative in any case.
+
+    >>> builder = ModelBuilder("arm")
+    >>> shoulder = builder.add_joint("shoulder", "revolute", axis=(0, 1, 0), lower=-2.0, upper=2.0)
+    >>> _ = builder.add_body(shoulder, mass=1.5, com=(0.2, 0, 0), inertia=np.diag([0.01, 0.02, 0.02]), name="arm")
+    >>> tip = np.eye(4)
+    >>> tip[0, 3] = 0.4
+    >>> _ = builder.add_frame("tip", "shoulder", tip)
+    >>> builder.build()
+    Model('arm', nq=1, nv=1, njoints=2, nframes=4)
+    """
+
+    def __init__(self, name: str = "robot", gravity: ArrayLike = (0.0, 0.0, -9.81), *, physical: bool = True) -> None:
+        self._name = name
+        self._gravity = finite(gravity, (3,), "gravity")
+        self._physical = physical
+        axis = np.array([0.0, 0.0, 1.0])
+        self._drafts = [_Draft("universe", JointKind.UNIVERSE, -1, _IDENTITY, axis, None, frame=0)]
+        self._indices = {"universe": 0}
+        self._frames = [Frame("universe", 0, _IDENTITY, FrameKind.FIXED_JOINT, 0)]
+        self._frame_names = {("universe", FrameKind.FIXED_JOINT)}
+        self._references: dict[str, ArrayLike] = {}
+
+    def add_joint(
+        self,
+        name: str,
+        kind: JointKind | str,
+        parent: str | int = "universe",
+        placement: ArrayLike = _IDENTITY,
+        axis: ArrayLike = (0.0, 0.0, 1.0),
+        *,
+        lower: ArrayLike | None = None,
+        upper: ArrayLike | None = None,
+        velocity_limit: ArrayLike | None = None,
+        effort_limit: ArrayLike | None = None,
+        armature: ArrayLike = 0.0,
+        friction: ArrayLike = 0.0,
+        damping: ArrayLike = 0.0,
+        mimic: Mimic | None = None,
+        parent_frame: int | None = None,
+    ) -> int:
+        """Adds a joint and its frame; returns the joint's index.
+
+        kind: a `JointKind` or its lower-case name.
+        placement: (4, 4) of the joint in the parent joint's frame [m].
+        axis: (3,) in the joint's frame, of any length; only for revolute, continuous and prismatic joints.
+        lower, upper: position limits, one number or (nq,) [rad, m]; none by default.
+        velocity_limit, effort_limit, armature, friction, damping: one number or (nv,); no limit by default.
+        mimic: the joint follows another one, added before or later. It has no limits or armature of its own.
+        parent_frame: index of the frame it is attached to, by default that of the parent joint.
+        """
+        where = f"joint {name!r}"
+        kind = JointKind.of(kind)
+        if kind == JointKind.UNIVERSE:
+            raise ModelError(f"{where}: there is only one universe; expected a kind that moves")
+        if not name or name in self._indices:
+            raise ModelError(f"{where}: its name is empty, or that of another joint")
+        parent = self._joint(parent, where)
+        draft = _Draft(
+            name,
+            kind,
+            parent,
+            rigid_placement(placement, f"placement of {where}"),
+            unit_vector(axis if kind.has_axis else (0.0, 0.0, 1.0), f"axis of {where}"),
+            mimic,
+            frame=len(self._frames),
+        )
+        per_dof = {
+            "velocity_limit": np.inf if velocity_limit is None else velocity_limit,
+            "effort_limit": np.inf if effort_limit is None else effort_limit,
+            "armature": armature,
+            "friction": friction,
+            "damping": damping,
+        }
+        if mimic is None:
+            draft.lower, draft.upper = _position_limits(kind, lower, upper, where)
+            draft.per_dof = {key: not_negative(value, kind.nv, f"{key} of {where}") for key, value in per_dof.items()}
+        else:
+            limits = (lower, upper, velocity_limit, effort_limit)
+            if any(value is not None for value in limits) or any(map(np.any, (armature, friction, damping))):
+                raise ModelError(f"{where}: it mimics {mimic.primary!r}, so it has no limits or armature of its own")
+            _check_mimic(kind, mimic, where)
+        before = self._drafts[parent].frame if parent_frame is None else parent_frame
+        self._append_frame(name, len(self._drafts), _IDENTITY, FrameKind.JOINT, before)
+        self._indices[name] = len(self._drafts)
+        self._drafts.append(draft)
+        return self._indices[name]
+
+    def add_body(
+        self,
+        joint: str | int,
+        mass: float,
+        com: ArrayLike = (0.0, 0.0, 0.0),
+        inertia: ArrayLike = ((0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)),
+        placement: ArrayLike = _IDENTITY,
+        name: str | None = None,
+        *,
+        parent_frame: int | None = None,
+    ) -> int:
+        """Fixes a body to a joint, together with those already there; returns the index of the body's frame.
+
+        mass [kg]; com (3,) [m] and inertia (3, 3) about the com [kg m^2], both in the body's frame.
+        placement: (4, 4) of the body's frame in the joint's frame [m].
+        name: of the body's frame, by default the joint's with `_body` appended.
+        parent_frame: index of the frame the body is attached to, by default that of the joint.
+        """
+        index = self._joint(joint, "a body")
+        draft = self._drafts[index]
+        name = self._free_name(f"{draft.name}_body", FrameKind.BODY) if name is None else name
+        where = f"body {name!r}"
+        matrix = rigid_placement(placement, f"placement of {where}")
+        center = finite(com, (3,), f"com of {where}")
+        tensor = finite(inertia, (3, 3), f"inertia of {where}")
+        mass = float(finite(mass, (), f"mass of {where}"))
+        if mass < 0:
+            raise ModelError(f"{where}: its mass is {mass}, expected no negative number")
+        flaw = inertia_flaw(mass, tensor) if self._physical else None
+        if flaw:
+            raise ModelError(f"{where}: {flaw}")
+        frame = self._append_frame(name, index, matrix, FrameKind.BODY, parent_frame)
+        rotation = matrix[:3, :3]
+        draft.merge(mass, rotation @ center + matrix[:3, 3], rotation @ tensor @ rotation.T)
+        return frame
+
+    def add_frame(
+        self,
+        name: str,
+        joint: str | int,
+        placement: ArrayLike = _IDENTITY,
+        kind: FrameKind = FrameKind.OP,
+        *,
+        parent: int | None = None,
+    ) -> int:
+        """Adds a named frame at this placement (4, 4) in the joint's frame; returns its index."""
+        where = f"frame {name!r}"
+        return self._append_frame(
+            name, self._joint(joint, where), rigid_placement(placement, f"placement of {where}"), kind, parent
+        )
+
+    def add_reference(self, name: str, q: ArrayLike) -> None:
+        """Stores a configuration (nq,) under a name; its size is checked by `build`."""
+        self._references[name] = q
+
+    def build(self) -> Model:
+        """The model of all that was added so far. The builder may go on."""
+        joints = self._numbered_joints()
+        if self._physical:
+            self._check_moved_masses(joints)
+        own = [draft for draft in self._drafts[1:] if draft.mimic is None]
+        per_dof = {
+            key: np.concatenate([np.empty(0), *(draft.per_dof[key] for draft in own)])
+            for key in ("velocity_limit", "effort_limit", "armature", "friction", "damping")
+        }
+        return Model(
+            name=self._name,
+            joints=tuple(joints),
+            frames=tuple(self._frames),
+            lower_position_limit=np.concatenate([np.empty(0), *(draft.lower for draft in own)]),
+            upper_position_limit=np.concatenate([np.empty(0), *(draft.upper for draft in own)]),
+            gravity=self._gravity,
+            reference_configurations={name: np.asarray(q) for name, q in self._references.items()},
+            **per_dof,
+        )
+
+    def _joint(self, joint: str | int, where: str) -> int:
+        """Index of a joint added before."""
+        if isinstance(joint, str):
+            if joint not in self._indices:
+                raise ModelError(f"{where}: there is no joint {joint!r} yet; add it first")
+            return self._indices[joint]
+        if not 0 <= joint < len(self._drafts):
+            raise ModelError(f"{where}: there is no joint {joint} yet, expected 0 to {len(self._drafts) - 1}")
+        return int(joint)
+
+    def _free_name(self, stem: str, kind: FrameKind) -> str:
+        name, count = stem, 1
+        while (name, kind) in self._frame_names:
+            count += 1
+            name = f"{stem}_{count}"
+        return name
+
+    def _append_frame(self, name: str, joint: int, placement: Array, kind: FrameKind, parent: int | None) -> int:
+        if not name or (name, kind) in self._frame_names:
+            raise ModelError(f"frame {name!r}: its name is empty, or that of another {kind.name} frame")
+        parent = self._drafts[joint].frame if parent is None else parent
+        if not 0 <= parent < len(self._frames):
+            raise ModelError(f"frame {name!r}: there is no frame {parent}, expected 0 to {len(self._frames) - 1}")
+        self._frame_names.add((name, kind))
+        self._frames.append(Frame(name, joint, placement, kind, parent))
+        return len(self._frames) - 1
+
+    def _numbered_joints(self) -> list[Joint]:
+        """The joints with their places in q and v; those of a mimic joint are its primary's."""
+        starts, iq, iv = [(-1, -1)], 0, 0
+        for draft in self._drafts[1:]:
+            starts.append((iq, iv))
+            if draft.mimic is None:
+                iq, iv = iq + draft.kind.nq, iv + draft.kind.nv
+        joints = []
+        for draft, start in zip(self._drafts, starts, strict=True):
+            mimic = self._resolved_mimic(draft)
+            iq, iv = starts[self._indices[mimic.primary]] if mimic else start
+            joints.append(
+                Joint(
+                    draft.name, draft.kind, draft.parent, draft.placement, draft.axis,
+                    draft.mass, draft.com, draft.inertia, iq, iv, mimic,
+                )
+            )  # fmt: skip
+        return joints
+
+    def _resolved_mimic(self, draft: _Draft) -> Mimic | None:
+        """Follows a chain of mimics to the joint that has q and v of its own."""
+        mimic, seen = draft.mimic, {draft.name}
+        while mimic is not None:
+            if mimic.primary in seen:
+                raise ModelError(f"joint {draft.name!r}: it mimics itself, by way of {', '.join(sorted(seen))}")
+            if mimic.primary not in self._indices:
+                raise ModelError(f"joint {draft.name!r}: it mimics {mimic.primary!r}, but there is no such joint")
+            seen.add(mimic.primary)
+            primary = self._drafts[self._indices[mimic.primary]]
+            if primary.kind.nv != 1 or primary.kind.nq != draft.kind.nq:
+                raise ModelError(
+                    f"joint {draft.name!r} ({draft.kind.name}) cannot mimic {primary.name!r} ({primary.kind.name}): "
+                    "expected both continuous, or both revolute or prismatic"
+                )
+            if primary.mimic is None:
+                return mimic
+            further = primary.mimic
+            mimic = Mimic(further.primary, mimic.ratio * further.ratio, mimic.ratio * further.offset + mimic.offset)
+        return None
+
+    def _check_moved_masses(self, joints: list[Joint]) -> None:
+        """A joint that moves no mass (and has no armature) would make the mass matrix singular."""
+        moved = np.array([joint.mass for joint in joints])
+        for index in range(len(joints) - 1, 0, -1):
+            moved[joints[index].parent] += moved[index]
+        for joint, mass in zip(joints, moved.copy(), strict=True):
+            if joint.mimic:
+                moved[self._indices[joint.mimic.primary]] += mass
+        for joint, draft, mass in zip(joints[1:], self._drafts[1:], moved[1:], strict=True):
+            if mass == 0 and not joint.mimic and (draft.per_dof["armature"] == 0).any():
+                raise ModelError(
+                    f"joint {joint.name!r}: neither it nor any joint after it has mass; add a body or an armature"
+                )
+
+
+def random_model(seed: int, bodies: int, kinds: Iterable[JointKind | str] = MOVING_KINDS) -> Model:
+    """A random tree with this many moving bodies; the same seed gives the same model.
+
+    Chains and branches mix; axes are random or along x, y or z; inertias are physically possible; positions,
+    velocities and efforts are limited; some bodies carry a frame `frame_<joint index>`.
+
+    >>> random_model(seed=7, bodies=5, kinds=["revolute", "free_flyer"]).nb
+    5
+    """
+    choices = [JointKind.of(kind) for kind in kinds]
+    if bodies < 1 or not choices:
+        raise ModelError(f"a random model of {bodies} bodies and {len(choices)} joint kinds: at least one of each")
+    rng = np.random.default_rng(seed)
+    builder = ModelBuilder(f"random_{seed}")
+    for index in range(1, bodies + 1):
+        # Half of the joints continue a chain, the others branch off anywhere.
+        parent = index - 1 if rng.random() < 0.5 else int(rng.integers(index))
+        kind = choices[rng.integers(len(choices))]
+        reach = rng.uniform(0.5, 3.0, kind.nq)
+        reach[kind.unit_coordinates] = 1.01
+        joint = builder.add_joint(
+            f"{kind.name.lower()}_{index}",
+            kind,
+            parent,
+            _random_placement(rng),
+            np.eye(3)[rng.integers(3)] if rng.random() < 0.5 else rng.normal(size=3),
+            lower=-reach,
+            upper=reach,
+            velocity_limit=rng.uniform(2.0, 20.0, kind.nv),
+            effort_limit=rng.uniform(20.0, 200.0, kind.nv),
+        )
+        for _ in range(rng.integers(1, 3)):
+            mass = rng.uniform(0.2, 5.0)
+            builder.add_body(joint, mass, rng.normal(size=3) * 0.1, _random_inertia(rng, mass), _random_placement(rng))
+        if index == bodies or rng.random() < 0.4:
+            builder.add_frame(f"frame_{joint}", joint, _random_placement(rng))
+    return builder.build()
+
+
+def _point_inertia(offset: Array) -> Array:
+    """Inertia (3, 3) about the origin of a unit point mass at this offset (3,)."""
+    return np.eye(3) * (offset @ offset) - np.outer(offset, offset)
+
+
+def _position_limits(
+    kind: JointKind, lower: ArrayLike | None, upper: ArrayLike | None, where: str
+) -> tuple[Array, Array]:
+    bound = np.full(kind.nq, np.inf)
+    bound[kind.unit_coordinates] = UNIT_LIMIT
+    low = spread(-bound if lower is None else lower, kind.nq, f"lower limit of {where}")
+    high = spread(bound if upper is None else upper, kind.nq, f"upper limit of {where}")
+    if (low > high).any():
+        raise ModelError(f"{where}: its lower limit {low.tolist()} is above its upper limit {high.tolist()}")
+    return low, high
+
+
+def _check_mimic(kind: JointKind, mimic: Mimic, where: str) -> None:
+    if not kind.has_axis:
+        raise ModelError(f"{where}: a {kind.name} joint cannot mimic another, only one with an axis can")
+    finite([mimic.ratio, mimic.offset], (2,), f"ratio and offset of the mimic {where}")
+
+
+def _random_placement(rng: np.random.Generator) -> Array:
+    """A uniformly random rotation with a translation of some 0.3 m, (4, 4)."""
+    placement = np.eye(4)
+    placement[:3, :3] = _random_rotation(rng)
+    placement[:3, 3] = rng.normal(size=3) * 0.3
+    return placement
+
+
+def _random_rotation(rng: np.random.Generator) -> Array:
+    orthogonal, triangular = np.linalg.qr(rng.normal(size=(3, 3)))
+    orthogonal *= np.sign(np.diag(triangular))  # makes the distribution uniform
+    if np.linalg.det(orthogonal) < 0:
+        orthogonal[:, 0] *= -1
+    return np.asarray(orthogonal, dtype=np.float64)
+
+
+def _random_inertia(rng: np.random.Generator, mass: float) -> Array:
+    """The inertia (3, 3) of a solid box of this mass with random sides of 0.05 to 0.5 m, at a random angle."""
+    squares = rng.uniform(0.05, 0.5, 3) ** 2
+    rotation = _random_rotation(rng)
+    principal = mass / 12.0 * (squares.sum() - squares)
+    return np.asarray(rotation @ np.diag(principal) @ rotation.T, dtype=np.float64)

@@ -1,0 +1,219 @@
+"""The model of a robot: a frozen tree of joints and bodies, with frames and limits, in Pinocchio's conventions."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from saltus.model.checks import Array, ModelError, finite, not_negative, read_only
+from saltus.model.frames import Frame, FrameKind
+from saltus.model.joints import Joint, JointKind, rebuilt
+
+if TYPE_CHECKING:
+    from saltus.model.tree import TreeTables
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Model:
+    """A robot. It never changes: arrays and mappings are read-only, `replace` gives a new one.
+
+    Make one with `load_urdf` or `ModelBuilder`.
+
+    >>> from saltus.model import ModelBuilder
+    >>> builder = ModelBuilder("pendulum")
+    >>> hinge = builder.add_joint("hinge", "revolute", axis=(0, 1, 0))
+    >>> _ = builder.add_body(hinge, mass=1.0, com=(0, 0, -0.5))
+    >>> model = builder.build()
+    >>> model
+    Model('pendulum', nq=1, nv=1, njoints=2, nframes=3)
+    >>> model.joint_index("hinge"), model.neutral()
+    (1, array([0.]))
+    """
+
+    name: str
+    joints: tuple[Joint, ...]  # joints[0] is the universe; parents come before children
+    frames: tuple[Frame, ...]  # frames[0] is the universe
+    lower_position_limit: Array  # (nq,) [rad, m]; infinite where there is none
+    upper_position_limit: Array  # (nq,)
+    velocity_limit: Array  # (nv,) [rad/s, m/s], on the absolute value
+    effort_limit: Array  # (nv,) [N m, N], on the absolute value
+    armature: Array  # (nv,) inertia of the rotors, seen at the joint [kg m^2, kg]
+    friction: Array  # (nv,) dry friction [N m, N]
+    damping: Array  # (nv,) viscous friction [N m s/rad, N s/m]
+    gravity: Array = field(default_factory=lambda: np.array([0.0, 0.0, -9.81]))  # (3,) in the world [m/s^2]
+    reference_configurations: Mapping[str, Array] = field(default_factory=dict)  # name: (nq,)
+
+    def __post_init__(self) -> None:
+        self._set("joints", tuple(self.joints))
+        self._set("frames", tuple(self.frames))
+        _check_tree(self.joints, self.frames)
+        for name in ("lower_position_limit", "upper_position_limit"):
+            self._set(name, read_only(getattr(self, name), (self.nq,), name))
+        for name in ("velocity_limit", "effort_limit", "armature", "friction", "damping"):
+            self._set(name, not_negative(getattr(self, name), self.nv, name))
+        self._set("gravity", finite(self.gravity, (3,), "gravity"))
+        references = {
+            name: finite(q, (self.nq,), f"reference configuration {name!r}")
+            for name, q in self.reference_configurations.items()
+        }
+        self._set("reference_configurations", MappingProxyType(references))
+        wrong = np.flatnonzero(self.lower_position_limit > self.upper_position_limit)
+        if wrong.size:
+            raise ModelError(f"the lower position limit is above the upper one at q{wrong.tolist()}")
+
+    @cached_property
+    def nq(self) -> int:
+        """Size of a configuration q."""
+        return sum(joint.nq for joint in self.joints)
+
+    @cached_property
+    def nv(self) -> int:
+        """Size of a velocity v: the degrees of freedom."""
+        return sum(joint.nv for joint in self.joints)
+
+    @property
+    def njoints(self) -> int:
+        """How many joints, the universe among them."""
+        return len(self.joints)
+
+    @property
+    def nb(self) -> int:
+        """How many moving bodies: the joints without the universe."""
+        return len(self.joints) - 1
+
+    @cached_property
+    def total_mass(self) -> float:
+        """Mass of all that moves [kg]; what is fixed to the world does not count."""
+        return float(sum(joint.mass for joint in self.joints[1:]))
+
+    def joint_index(self, joint: str | int) -> int:
+        """Index of the joint of this name. An index is checked and returned."""
+        if isinstance(joint, str):
+            if joint not in self._joint_indices:
+                raise ModelError(_unknown("joint", joint, self._joint_indices, self.name))
+            return self._joint_indices[joint]
+        return _checked_index("joint", joint, self.njoints, self.name)
+
+    def frame_index(self, frame: str | int, kind: FrameKind | None = None) -> int:
+        """Index of the frame of this name (and kind, where frames of several kinds share it).
+
+        An index is checked and returned.
+        """
+        if not isinstance(frame, str):
+            return _checked_index("frame", frame, len(self.frames), self.name)
+        if frame not in self._frame_indices:
+            raise ModelError(_unknown("frame", frame, self._frame_indices, self.name))
+        named = self._frame_indices[frame]
+        found = [index for index in named if kind is None or self.frames[index].kind == kind]
+        if len(found) == 1:
+            return found[0]
+        kinds = ", ".join(self.frames[index].kind.name for index in named)
+        raise ModelError(f"model {self.name!r}: frame {frame!r} exists as {kinds}; give one of these as kind")
+
+    def neutral(self) -> Array:
+        """The configuration (nq,) in which no joint moves its body: zeros, unit quaternions.
+
+        Always a new array.
+        """
+        return np.array([value for joint in self.joints if not joint.mimic for value in joint.kind.neutral])
+
+    def replace(self, **changes: Any) -> Model:
+        """The same model with other values for some of its fields.
+
+        >>> from saltus.model import random_model
+        >>> random_model(seed=1, bodies=3).replace(gravity=(0, 0, -1.62)).gravity
+        array([ 0.  ,  0.  , -1.62])
+        """
+        return replace(self, **changes)
+
+    def with_armature(self, armature: ArrayLike) -> Model:
+        """The same model with this armature: one number for all degrees of freedom, or (nv,) [kg m^2, kg]."""
+        return replace(self, armature=not_negative(armature, self.nv, "armature"))
+
+    def __repr__(self) -> str:
+        sizes = f"nq={self.nq}, nv={self.nv}, njoints={self.njoints}, nframes={len(self.frames)}"
+        return f"Model({self.name!r}, {sizes})"
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        call, values = rebuilt(self)
+        return call, tuple(dict(value) if isinstance(value, MappingProxyType) else value for value in values)
+
+    @cached_property
+    def tables(self) -> TreeTables:
+        """What kernels see of the model."""
+        from saltus.model.tree import TreeTables
+
+        return TreeTables(self)
+
+    @cached_property
+    def handle(self) -> Array:
+        """The addresses of the tables, for calls of one sample."""
+        return self.tables.handle
+
+    @cached_property
+    def selections(self) -> dict[Any, Array]:
+        """Frames and joints that were asked for, as the kernels are told of them."""
+        return {}
+
+    @cached_property
+    def _joint_indices(self) -> dict[str, int]:
+        return {joint.name: index for index, joint in enumerate(self.joints)}
+
+    @cached_property
+    def _frame_indices(self) -> dict[str, list[int]]:
+        indices: dict[str, list[int]] = {}
+        for index, frame in enumerate(self.frames):
+            indices.setdefault(frame.name, []).append(index)
+        return indices
+
+    def _set(self, name: str, value: object) -> None:
+        object.__setattr__(self, name, value)
+
+
+def _check_tree(joints: tuple[Joint, ...], frames: tuple[Frame, ...]) -> None:
+    """The invariants that algorithms rely on: an ordered tree, and q and v filled without gaps."""
+    if not joints or joints[0].kind != JointKind.UNIVERSE:
+        raise ModelError("joints[0] must be the universe")
+    by_name = {joint.name: joint for joint in joints}
+    if len(by_name) < len(joints):
+        raise ModelError("two joints have the same name")
+    iq = iv = 0
+    for index, joint in enumerate(joints[1:], start=1):
+        where = f"joint {index} {joint.name!r}"
+        if joint.kind == JointKind.UNIVERSE or not 0 <= joint.parent < index:
+            raise ModelError(f"{where}: its parent is {joint.parent}, expected an index from 0 to {index - 1}")
+        expected = (iq, iv)
+        if joint.mimic:
+            primary = by_name.get(joint.mimic.primary)
+            if primary is None or primary.mimic:
+                raise ModelError(f"{where}: it mimics {joint.mimic.primary!r}, which has no q and v of its own")
+            expected = (primary.iq, primary.iv)
+        if (joint.iq, joint.iv) != expected:
+            raise ModelError(f"{where}: iq, iv are {joint.iq}, {joint.iv}, expected {expected[0]}, {expected[1]}")
+        iq, iv = iq + joint.nq, iv + joint.nv
+    if not frames:
+        raise ModelError("frames[0] must be the universe")
+    for index, frame in enumerate(frames):
+        if not (0 <= frame.joint < len(joints) and 0 <= frame.parent < len(frames)):
+            raise ModelError(
+                f"frame {index} {frame.name!r}: joint {frame.joint} or frame {frame.parent} does not exist"
+            )
+
+
+def _unknown(what: str, name: str, known: Iterable[str], model: str) -> str:
+    near = difflib.get_close_matches(name, known, n=3)
+    hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"it has {', '.join(list(known)[:8])} ..."
+    return f"model {model!r} has no {what} {name!r}; {hint}"
+
+
+def _checked_index(what: str, index: int, count: int, model: str) -> int:
+    if not 0 <= index < count:
+        raise ModelError(f"model {model!r} has no {what} {index}; its indices run from 0 to {count - 1}")
+    return int(index)

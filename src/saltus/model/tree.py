@@ -1,0 +1,147 @@
+"""What kernels see of a model: a tree of bodies in canonical frames, in two flat tables.
+
+A canonical frame is a joint frame turned so that the axis of a revolute or prismatic joint is z. Kernels then have one
+case for each of them and no multiplication by zero. The motion subspace S of every joint is a set of unit vectors of
+its canonical frame: degree of freedom k moves its body along `tree.axis[k]` (0 to 5, linear first).
+
+Body 0 is the universe; a body's parent comes before it. `turned[i]` is the rotation from the canonical frame of body i to
+its joint frame, the one that users see.
+"""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from saltus.kernel import HEADER, ONE, SIZES, Layout, Tables, declare, sizes_of
+from saltus.model.joint_kernels import unit_defect
+from saltus.model.joints import JointKind
+from saltus.spatial.algebra import SE3, Mat3, Sym3, Vec3
+from saltus.spatial.inertia import Rigid
+
+if TYPE_CHECKING:
+    from saltus.model.model import Model
+
+INTS = Layout(
+    nj={"parent": None, "kind": None, "iq": None, "iv": None, "end": None, "leaf": None, "last_child": None},
+    nv={"axis": None, "body": None, "above": None},
+    nf={"frame_body": None},
+)
+"""`end`: one past the last degree of freedom. `last_child`: of its parent, so the first one met on the way to the root.
+`above`: the degree of freedom that comes before this one on the way from the root, or -1."""
+
+REALS = Layout(
+    one={"gravity": Vec3},
+    nj={"placement": SE3, "inertia": Rigid, "turned": Mat3},
+    nv={"armature": None},
+    nf={"frame_placement": SE3},
+)
+
+Tree: Any = namedtuple("Tree", [*SIZES, *INTS.fields, *REALS.fields])  # type: ignore[misc]
+
+AXES = {
+    JointKind.REVOLUTE: (5,),
+    JointKind.CONTINUOUS: (5,),
+    JointKind.PRISMATIC: (2,),
+    JointKind.PLANAR: (0, 1, 5),
+    JointKind.SPHERICAL: (3, 4, 5),
+    JointKind.TRANSLATION: (0, 1, 2),
+    JointKind.FREE_FLYER: (0, 1, 2, 3, 4, 5),
+}
+"""The axes of its frame along which a joint moves."""
+
+
+class TreeTables:
+    """The tables of one model: `ints`, `reals` (and in single precision), and `handle`, their addresses."""
+
+    def __init__(self, model: Model) -> None:
+        sizes = dict(zip(SIZES, (len(model.joints), model.nq, model.nv, len(model.frames), model.nv**2), strict=True)) | {ONE: 1}
+        self.ints = np.zeros(HEADER + INTS.length(sizes), np.int32)
+        self.ints[: len(SIZES)] = [sizes[name] for name in SIZES]
+        self.reals = np.zeros(REALS.length(sizes))
+        fill_ints(INTS.view(self.ints, sizes, HEADER), model)
+        fill_reals(REALS.view(self.reals, sizes), model)
+        self.reals32 = self.reals.astype(np.float32)
+        self.sizes = sizes_of(self.ints)
+        self.handle = np.array([self.ints.ctypes.data, self.reals.ctypes.data])
+        for table in (self.ints, self.reals, self.reals32, self.handle):
+            table.setflags(write=False)
+
+
+def fill_ints(table: Any, model: Model) -> None:
+    last_dof = [-1] * model.njoints
+    children: dict[int, int] = {}
+    for i, joint in enumerate(model.joints):
+        table.parent[i], table.kind[i], table.leaf[i] = joint.parent, int(joint.kind), 1
+        table.iq[i], table.iv[i], table.end[i] = joint.iq, joint.iv, joint.iv
+        if i == 0:
+            continue
+        children[joint.parent] = i
+        table.leaf[joint.parent] = 0
+        above = last_dof[joint.parent]
+        for k, axis in enumerate(AXES[joint.kind], joint.iv):
+            table.axis[k], table.body[k], table.above[k] = axis, i, above
+            above = k
+        last_dof[i], table.end[i] = above, joint.iv + joint.nv
+    for child in children.values():
+        table.last_child[child] = 1
+    for k, frame in enumerate(model.frames):
+        table.frame_body[k] = frame.joint
+
+
+def fill_reals(table: Any, model: Model) -> None:
+    table.gravity[0] = Vec3(*model.gravity)
+    turned = [canonical_rotation(joint.kind, joint.axis) for joint in model.joints]
+    for i, joint in enumerate(model.joints):
+        table.placement[i] = se3(seen_from(turned[max(joint.parent, 0)], joint.placement, turned[i]))
+        table.turned[i] = Mat3(*turned[i].ravel())
+        com = turned[i].T @ joint.com
+        moment = turned[i].T @ joint.inertia @ turned[i] + joint.mass * (com @ com * np.eye(3) - np.outer(com, com))
+        table.inertia[i] = Rigid(joint.mass, Vec3(*(joint.mass * com)), Sym3(*moment[np.triu_indices(3)]))
+    for k, armature in enumerate(model.armature):
+        table.armature[k] = armature
+    for k, frame in enumerate(model.frames):
+        table.frame_placement[k] = se3(seen_from(turned[frame.joint], frame.placement, np.eye(3)))
+
+
+def se3(matrix: NDArray[np.float64]) -> SE3:
+    return SE3(Mat3(*matrix[:3, :3].ravel()), Vec3(*matrix[:3, 3]))
+
+
+def seen_from(parent: NDArray[np.float64], placement: NDArray[np.float64], child: NDArray[np.float64]) -> Any:
+    """A placement between joint frames as one between their canonical frames."""
+    result = np.eye(4)
+    result[:3, :3] = parent.T @ placement[:3, :3] @ child
+    result[:3, 3] = parent.T @ placement[:3, 3]
+    return result
+
+
+def canonical_rotation(kind: JointKind, axis: NDArray[np.float64]) -> NDArray[np.float64]:
+    """A rotation that takes z to the joint's axis; a permutation, free of rounding, where the axis is x, y or z."""
+    if kind not in (JointKind.REVOLUTE, JointKind.CONTINUOUS, JointKind.PRISMATIC):
+        return np.eye(3)
+    smallest = np.eye(3)[[1, 2, 0][int(np.argmax(np.abs(axis)))]]
+    x = np.cross(smallest, axis)
+    x /= np.linalg.norm(x)
+    return np.column_stack([x, np.cross(axis, x), axis])
+
+
+def explain(model: Model, q: NDArray[np.float64]) -> str:
+    """Which joint's part of q is not of unit length; empty if all are."""
+    for joint in model.joints[1:]:
+        unit = joint.kind.unit_coordinates
+        if unit.stop:
+            part = slice(joint.iq + unit.start, joint.iq + unit.stop)
+            norm = float(np.linalg.norm(q[part]))
+            if abs(norm * norm - 1.0) > 1e-6:
+                what = "quaternion" if part.stop - part.start == 4 else "cosine and sine"
+                return f"the {what} of joint {joint.name!r}, q[{part.start}:{part.stop}], has norm {norm:.9g}, expected 1"
+    return ""
+
+
+algorithm = partial(declare, Tables(Tree, INTS, REALS, unit_defect, explain))
+"""The decorator of every algorithm on models: @algorithm(inputs={...}, outputs={...}, work=Layout(...))."""

@@ -1,0 +1,1 @@
+"""Spatial algebra on named tuples of any number type."""
