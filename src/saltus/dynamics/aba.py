@@ -3,13 +3,14 @@
     a = M(q)^-1 (tau - b(q, v) + sum_i J_i^T f_i)
 
 Three sweeps over the tree, O(n). Each joint's degrees of freedom are eliminated one by one: an axis that may move freely
-takes the rank-one matrix u u^T / d out of the inertia of the body that it carries.
+takes the rank-one matrix u u^T / d out of the inertia of the body that it carries. Where the parent is the body just
+before (or the child the one just after), its quantities are still at hand and do not go through memory.
 
 | paper | code | what | frame |
 |---|---|---|---|
 | v_i | `velocity` | spatial velocity of body i | body |
-| I_i^A, p_i^A | `inertia`, `force` | articulated inertia and bias force, as collected from the children | body |
-| U, D^-1, u | `u`, `inverse`, `torque` | column of I^A, inverse pivot, torque left over, one a degree of freedom | body |
+| I_i^A, p_i^A | `I`, `f`; `inertia`, `force` | articulated inertia and bias force, as collected from the children | body |
+| U D^-1, D^-1 u | `gain`, `rate` | column of I^A and torque left over, by the pivot, one a degree of freedom | body |
 | a_i | `acceleration` | spatial acceleration of body i, gravity taken as an acceleration of the world | body |
 
 Reference: R. Featherstone, Rigid Body Dynamics Algorithms (2008), table 7.1; here with armature on the pivots.
@@ -28,57 +29,63 @@ from saltus.spatial.inertia import Sym6, act_sym6, add_rigid, as_sym6, column, w
 
 WORK = Layout(
     nj={"turn": Vec2, "velocity": Motion, "inertia": Sym6, "force": Force, "acceleration": Motion},
-    nv={"u": Force, "inverse": None, "torque": None},
+    nv={"gain": Force, "rate": None},
 )
 
 
 @algorithm(inputs={"q": "nq", "v": "nv", "tau": "nv", "forces": "nj 6 optional"}, outputs={"a": "nv"}, work=WORK)
 def _aba(tree, q, v, tau, forces, w, a):
-    o = zero(q)
-    g = tree.gravity[0]
-    w.velocity[0] = Motion(Vec3(o, o, o), Vec3(o, o, o))
-    w.acceleration[0] = Motion(Vec3(-g.x, -g.y, -g.z), Vec3(0.0, 0.0, 0.0))
+    o, g = zero(q), tree.gravity[0]
+    velocity = Motion(Vec3(o, o, o), Vec3(o, o, o))
+    acceleration = Motion(Vec3(o - g.x, o - g.y, o - g.z), Vec3(o, o, o))
+    w.velocity[0], w.acceleration[0] = velocity, acceleration
 
     for i in range(1, tree.nj):  # to the leaves: velocities
         turn = joint_turn(tree, i, q)
         X = joint_placement(tree, i, q, turn)
-        w.turn[i] = turn
-        w.velocity[i] = add_motion(tree, i, act_inv(X, w.velocity[tree.parent[i]]), v)
+        if tree.parent[i] != i - 1:
+            velocity = w.velocity[tree.parent[i]]
+        velocity = add_motion(tree, i, act_inv(X, velocity), v)
+        w.turn[i], w.velocity[i] = turn, velocity
 
+    I, f = as_sym6(tree.inertia[0], o), Force(Vec3(o, o, o), Vec3(o, o, o))
     for i in range(tree.nj - 1, 0, -1):  # to the root: articulated inertias and bias forces
         body, parent, velocity = tree.inertia[i], tree.parent[i], w.velocity[i]
-        f = cross_force(velocity, body @ velocity)
+        if tree.leaf[i]:
+            I, f = as_sym6(body, o), Force(Vec3(o, o, o), Vec3(o, o, o))
+        else:
+            if tree.parent[i + 1] != i:
+                I, f = w.inertia[i], w.force[i]
+            I = add_rigid(I, body)
+        f = f + cross_force(velocity, body @ velocity)
         if forces is not None:
             f = f - external_force(tree, i, forces)
-        I = as_sym6(body, o)
-        if not tree.leaf[i]:
-            I = add_rigid(w.inertia[i], body)
-            f = f + w.force[i]
         for k in range(tree.end[i] - 1, tree.iv[i] - 1, -1):
             axis = tree.axis[k]
             u = column(I, axis)
             inverse = 1.0 / (component(u, axis) + tree.armature[k])
-            torque = ld(tau, k) - component(f, axis)
-            w.u[k], w.inverse[k], w.torque[k] = u, inverse, torque
-            I = without(I, u, u * inverse)
-            f = f + u * (inverse * torque)
+            gain, torque = u * inverse, ld(tau, k) - component(f, axis)
+            I, f = without(I, u, gain), f + gain * torque
+            w.gain[k], w.rate[k] = gain, inverse * torque
         if parent > 0:
             X = joint_placement(tree, i, q, w.turn[i])
-            f = act_force(X, f + I @ carried(tree, i, velocity, v))
-            I = act_sym6(X, I)
+            I, f = act_sym6(X, I), act_force(X, f + I @ carried(tree, i, velocity, v))
             if not tree.last_child[i]:
-                I = I + w.inertia[parent]
-                f = f + w.force[parent]
-            w.inertia[parent], w.force[parent] = I, f
+                I, f = I + w.inertia[parent], f + w.force[parent]
+            if parent != i - 1:
+                w.inertia[parent], w.force[parent] = I, f
 
     for i in range(1, tree.nj):  # to the leaves: accelerations
         X = joint_placement(tree, i, q, w.turn[i])
-        motion = act_inv(X, w.acceleration[tree.parent[i]]) + carried(tree, i, w.velocity[i], v)
+        if tree.parent[i] != i - 1:
+            acceleration = w.acceleration[tree.parent[i]]
+        acceleration = act_inv(X, acceleration) + carried(tree, i, w.velocity[i], v)
         for k in range(tree.iv[i], tree.end[i]):
-            rate = w.inverse[k] * (w.torque[k] - power(motion, w.u[k]))
+            rate = w.rate[k] - power(acceleration, w.gain[k])
             st(a, k, rate)
-            motion = add_along(motion, tree.axis[k], rate)
-        w.acceleration[i] = motion
+            acceleration = add_along(acceleration, tree.axis[k], rate)
+        if not tree.leaf[i]:
+            w.acceleration[i] = acceleration
 
 
 def aba(model: Model, q: ArrayLike, v: ArrayLike, tau: ArrayLike, forces: ArrayLike | None = None, *, out: Array | None = None) -> Array:

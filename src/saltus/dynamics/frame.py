@@ -46,7 +46,8 @@ def selected_placement(tree, which, like):
     if which[0] == FRAME:
         X = tree.frame_placement[which[1]]
     else:
-        X = SE3(transpose(tree.turned[which[1]]), Vec3(0.0, 0.0, 0.0))
+        R = transpose(tree.turned[which[1]])
+        X = SE3(R, Vec3(R.xx, R.yx, R.zx) * 0.0)
     R, p = X.R, X.p
     return SE3(
         Mat3(lift(R.xx, like), lift(R.xy, like), lift(R.xz, like), lift(R.yx, like), lift(R.yy, like), lift(R.yz, like),

@@ -35,33 +35,41 @@ def external_force(tree, i, forces):
 def newton_euler(tree, q, v, a, forces, w, tau):
     """The two sweeps; v, a and forces may be None, which stands for zero."""
     o, g = zero(q), tree.gravity[0]
-    w.velocity[0] = Motion(Vec3(o, o, o), Vec3(o, o, o))
-    w.acceleration[0] = Motion(Vec3(-g.x, -g.y, -g.z), Vec3(0.0, 0.0, 0.0))
+    velocity = Motion(Vec3(o, o, o), Vec3(o, o, o))
+    acceleration = Motion(Vec3(o - g.x, o - g.y, o - g.z), Vec3(o, o, o))
+    w.velocity[0], w.acceleration[0] = velocity, acceleration
 
     for i in range(1, tree.nj):  # to the leaves: velocities, accelerations, and the forces they need
         body, parent = tree.inertia[i], tree.parent[i]
         turn = joint_turn(tree, i, q)
         X = joint_placement(tree, i, q, turn)
-        acceleration = act_inv(X, w.acceleration[parent])
+        if parent != i - 1:  # otherwise the parent is the body just before, its motion still at hand
+            velocity, acceleration = w.velocity[parent], w.acceleration[parent]
+        acceleration = act_inv(X, acceleration)
         if a is not None:
             acceleration = add_motion(tree, i, acceleration, a)
         if v is not None:
-            velocity = add_motion(tree, i, act_inv(X, w.velocity[parent]), v)
+            velocity = add_motion(tree, i, act_inv(X, velocity), v)
             acceleration = acceleration + carried(tree, i, velocity, v)
-            w.velocity[i] = velocity
-            force = body @ acceleration + cross_force(velocity, body @ velocity)
-        else:
-            force = body @ acceleration
+        force = body @ acceleration + cross_force(velocity, body @ velocity)
         if forces is not None:
             force = force - external_force(tree, i, forces)
-        w.turn[i], w.acceleration[i], w.force[i] = turn, acceleration, force
+        w.turn[i], w.force[i] = turn, force
+        if not tree.leaf[i]:
+            w.velocity[i], w.acceleration[i] = velocity, acceleration
 
+    force = Force(Vec3(o, o, o), Vec3(o, o, o))
     for i in range(tree.nj - 1, 0, -1):  # to the root: joint torques, and what is left for the parent to carry
-        parent, force = tree.parent[i], w.force[i]
+        parent = tree.parent[i]
+        if not tree.leaf[i] and tree.parent[i + 1] == i:
+            force = force + w.force[i]
+        else:
+            force = w.force[i]
         project(tree, i, force, tau)
         if parent > 0:
-            X = joint_placement(tree, i, q, w.turn[i])
-            w.force[parent] = w.force[parent] + act_force(X, force)
+            force = act_force(joint_placement(tree, i, q, w.turn[i]), force)
+            if parent != i - 1:
+                w.force[parent] = w.force[parent] + force
 
     if a is not None:
         for k in range(tree.nv):

@@ -40,6 +40,7 @@ from saltus.kernel.lower_memory import (
 )
 from saltus.kernel.memory import st
 from saltus.kernel.number import INT32, INT64, Number
+from saltus.kernel.scalar import less
 from saltus.kernel.target import target_machine
 from saltus.kernel.tuples import is_kernel
 
@@ -206,7 +207,7 @@ def not_unit_test(algorithm: Algorithm, defect: Any, number: Number) -> Any:
     def test(tree, configurations):
         status = 0
         for q in literal_spans(configurations):
-            if any_lane(defect(tree, q) > tolerance):
+            if any_lane(less(tolerance, defect(tree, q))):
                 status = NOT_UNIT
         return status
 

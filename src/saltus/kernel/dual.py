@@ -11,7 +11,7 @@ from __future__ import annotations
 import operator
 from typing import NamedTuple
 
-from saltus.kernel.scalar import atan2, fabs, floor, lift, select, sincos, sqrt
+from saltus.kernel.scalar import atan2, fabs, floor, less, lift, select, sincos, sqrt
 from saltus.kernel.tuples import NUMBER_CLASSES, Scalar, defines
 
 
@@ -46,18 +46,12 @@ def _(a, b): return Dual(a.value * b, a.slope * b)
 def _(a, b): return Dual(a * b.value, b.slope * a)
 @defines(operator.truediv, Dual, None)
 def _(a, b): return Dual(a.value / b, a.slope / b)
-@defines(operator.lt, Dual, Dual)
-def _(a, b): return a.value < b.value
-@defines(operator.lt, Dual, None)
-def _(a, b): return a.value < b
-@defines(operator.lt, None, Dual)
-def _(a, b): return a < b.value
-@defines(operator.gt, Dual, Dual)
-def _(a, b): return a.value > b.value
-@defines(operator.gt, Dual, None)
-def _(a, b): return a.value > b
-@defines(operator.gt, None, Dual)
-def _(a, b): return a > b.value
+@defines(less, Dual, Dual)
+def _(a, b): return less(a.value, b.value)
+@defines(less, Dual, None)
+def _(a, b): return less(a.value, b)
+@defines(less, None, Dual)
+def _(a, b): return less(a, b.value)
 # fmt: on
 
 
@@ -86,7 +80,7 @@ def _(a):
 
 @defines(fabs, Dual)
 def _(a):
-    return Dual(fabs(a.value), select(a.value < 0.0, -a.slope, a.slope))
+    return Dual(fabs(a.value), select(less(a.value, 0.0), -a.slope, a.slope))
 
 
 @defines(sincos, Dual)

@@ -112,18 +112,15 @@ def _binary(instruction: str) -> Any:
     return op
 
 
-def _comparison(symbol: str) -> Any:
-    @intrinsic
-    def op(typingctx, a, b):
-        packet = packet_of(a, b)
+@intrinsic
+def _less(typingctx, a, b):
+    packet = packet_of(a, b)
 
-        def codegen(context, builder, sig, args):
-            x, y = (widen(context, builder, value, ty, packet) for value, ty in zip(args, sig.args, strict=True))
-            return builder.fcmp_ordered(symbol, x, y)
+    def codegen(context, builder, sig, args):
+        x, y = (widen(context, builder, value, ty, packet) for value, ty in zip(args, sig.args, strict=True))
+        return builder.fcmp_ordered("<", x, y)
 
-        return MaskType(packet.width)(a, b), codegen
-
-    return op
+    return MaskType(packet.width)(a, b), codegen
 
 
 def _unary(name: str) -> Any:
@@ -143,7 +140,11 @@ def _unary(name: str) -> Any:
 
 @intrinsic
 def _negative(typingctx, a):
-    return a(a), lambda context, builder, sig, args: builder.fneg(args[0], flags=FLAGS)
+    def codegen(context, builder, sig, args):
+        zero = ir.Constant(a.llvm, -0.0 if a.width == 1 else [-0.0] * a.width)
+        return builder.fsub(zero, args[0], flags=FLAGS)  # the CUDA compiler does not know fneg
+
+    return a(a), codegen
 
 
 @intrinsic
@@ -165,15 +166,25 @@ def _widened(typingctx, x, like):
     return like(x, like), codegen
 
 
-_sqrt, _floor, _fabs = _unary("sqrt"), _unary("floor"), _unary("fabs")
+@intrinsic
+def _fabs(typingctx, a):
+    def codegen(context, builder, sig, args):
+        word = ir.IntType(a.bits)
+        bits = word if a.width == 1 else ir.VectorType(word, a.width)
+        rest = (1 << (a.bits - 1)) - 1
+        mask = ir.Constant(bits, rest if a.width == 1 else [rest] * a.width)
+        return builder.bitcast(builder.and_(builder.bitcast(args[0], bits), mask), a.llvm)  # no fabs in single for CUDA
+
+    return a(a), codegen
+
+
+_sqrt, _floor = _unary("sqrt"), _unary("floor")
 
 _OPERATORS = {
     operator.add: _binary("fadd"),
     operator.sub: _binary("fsub"),
     operator.mul: _binary("fmul"),
     operator.truediv: _binary("fdiv"),
-    operator.lt: _comparison("<"),
-    operator.gt: _comparison(">"),
 }
 
 
@@ -258,6 +269,15 @@ def _atan2_overload(y, x):
     if is_plain(y) and is_plain(x):
         return _in_precision(packet_of(y, x), scalar.atan2_single, scalar.atan2_double)
     return _renamed(_defined(scalar.atan2, (y, x)), "y", "x")
+
+
+@overload(scalar.less, jit_options=OPTIONS)
+def _less_overload(x, y):
+    if packet_of(x, y) is not None:
+        return lambda x, y: _less(x, y)
+    if is_plain(x) and is_plain(y):
+        return lambda x, y: x < y
+    return _renamed(_defined(scalar.less, (x, y)), "x", "y")
 
 
 @overload(scalar.select, jit_options=OPTIONS)

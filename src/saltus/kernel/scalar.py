@@ -1,8 +1,8 @@
 """Elementary functions for every number type, without a branch on a number's value.
 
 The body of each function is what a plain number gets when a kernel runs interpreted; `lower.py` maps the primitive
-ones to single instructions and compiles the others from the kernels below. Number classes add their own rules with
-`defines(sqrt, Dual)`; a foreign number (casadi.SX, an operation counter) brings a method of the same name.
+ones to single instructions and compiles the others from the kernels below. Other number classes (Dual, casadi.SX, an
+operation counter) add their own rules with `defines(sqrt, Dual)`.
 
 Accuracy: 2 units in the last place; `sincos` for |x| <= 1e5, `atan2` everywhere.
 
@@ -23,21 +23,12 @@ ELEMENTARY: list[Callable[..., Any]] = []
 
 
 def elementary(plain: Function) -> Function:
-    """An elementary function: a number class's own rule first, then the number's method, then the plain body."""
-    name = plain.__name__
+    """An elementary function: by the rule that is defined for the classes of its arguments, or else by its body."""
 
     @functools.wraps(plain)
     def dispatch(*values: Scalar) -> Scalar:
-        if all(type(value) is float for value in values):
-            return plain(*values)
-        rule = lookup(dispatch, values)
-        if rule is not None:
-            return rule(*values)
-        for value in values:
-            if hasattr(value, "if_else") and name == "select":
-                return value.if_else(*values[1:])
-        method = getattr(values[0], name, None)
-        return plain(*values) if method is None else method(*values[1:])
+        rule = None if all(type(value) is float for value in values) else lookup(dispatch, values)
+        return plain(*values) if rule is None else rule(*values)
 
     ELEMENTARY.append(dispatch)
     return dispatch  # type: ignore[return-value]
@@ -59,6 +50,12 @@ def fabs(x: Scalar) -> Scalar:
 
 
 @elementary
+def less(x: Scalar, y: Scalar) -> Any:
+    """x < y, for `select`. (Not the operator: compiled dual numbers are tuples, which have an order of their own.)"""
+    return x < y
+
+
+@elementary
 def select(condition: Any, x: Scalar, y: Scalar) -> Scalar:
     """x where the condition holds, y elsewhere; both are always computed."""
     return x if condition else y
@@ -72,12 +69,12 @@ def lift(x: Scalar, like: Scalar) -> Scalar:
 
 @kernel
 def minimum(x, y):
-    return select(x < y, x, y)
+    return select(less(x, y), x, y)
 
 
 @kernel
 def maximum(x, y):
-    return select(x > y, x, y)
+    return select(less(y, x), x, y)
 
 
 @elementary
@@ -96,10 +93,10 @@ def atan2(y: Scalar, x: Scalar) -> Scalar:
 def quadrant_rotation(k, s, c):
     """(sin, cos) of k quarter turns and an angle whose sine and cosine are s and c."""
     quadrant = k - 4.0 * floor(k * 0.25)
-    odd = (quadrant - 2.0 * floor(quadrant * 0.5)) > 0.5
+    odd = less(0.5, quadrant - 2.0 * floor(quadrant * 0.5))
     a = select(odd, c, s)
     b = select(odd, s, c)
-    return select(quadrant > 1.5, -a, a), select(fabs(quadrant - 1.5) < 1.0, -b, b)
+    return select(less(1.5, quadrant), -a, a), select(less(fabs(quadrant - 1.5), 1.0), -b, b)
 
 
 @kernel
@@ -140,23 +137,22 @@ def sincos_single(x):
 def octant(y, x):
     """The ratio t and offset, in eighths of a turn, with atan2(|y|, |x|) = +-(offset * pi / 4 + atan t), |t| <= 0.42."""
     a, b = fabs(y), fabs(x)
-    steep = a > b
+    steep = less(b, a)
     low, high = select(steep, b, a), select(steep, a, b)
-    middle = low > 0.41421356237309503 * high
+    middle = less(0.41421356237309503 * high, low)
     top = select(middle, low - high, low)
     bottom = select(middle, low + high, high)
-    t = top / select(bottom > 0.0, bottom, lift(1.0, bottom))
+    t = top / select(less(0.0, bottom), bottom, lift(1.0, bottom))
     return t, middle, steep
 
 
 @kernel
 def unfold(angle, half, half_tail, quarter, quarter_tail, middle, steep, y, x):
     """Undo the folding of `octant`. The constants are pi/2 and pi/4, each with its rounding error."""
-    zero = lift(0.0, angle)
     angle = select(middle, quarter + (angle + quarter_tail), angle)
     angle = select(steep, half - (angle - half_tail), angle)
-    angle = select(x < zero, 2.0 * half - (angle - 2.0 * half_tail), angle)
-    return select(y < zero, -angle, angle)
+    angle = select(less(x, 0.0), 2.0 * half - (angle - 2.0 * half_tail), angle)
+    return select(less(y, 0.0), -angle, angle)
 
 
 @kernel

@@ -58,10 +58,7 @@ _METHODS = {
     operator.truediv: "truediv",
     operator.matmul: "matmul",
     operator.neg: "neg",
-    operator.lt: "lt",
-    operator.gt: "gt",
 }
-_MIRRORED = {operator.lt: "gt", operator.gt: "lt"}
 
 
 def is_scalar(value: object) -> bool:
@@ -87,8 +84,7 @@ def defines(op: Callable[..., Any], *operands: type | None) -> Callable[[Functio
             name, owner = f"__{_METHODS[op]}__", operands[0]
             if owner is None:
                 owner = operands[1]
-                name = f"__{_MIRRORED[op]}__" if op in _MIRRORED else f"__r{_METHODS[op]}__"
-                setattr(owner, name, lambda b, a: _apply(op, a, b))
+                setattr(owner, f"__r{_METHODS[op]}__", lambda b, a: _apply(op, a, b))
             else:
                 setattr(owner, name, lambda *values: _apply(op, *values))
         return function

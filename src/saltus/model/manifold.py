@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from saltus.arrays import Array, ArrayLike
-from saltus.kernel import Layout, atan2, kernel, ld, select, sincos, sqrt, st, zero
+from saltus.kernel import Layout, atan2, kernel, ld, less, select, sincos, sqrt, st, zero
 from saltus.model.joint_kernels import CONTINUOUS, FREE_FLYER, PLANAR, SPHERICAL
 from saltus.model.joints import JointKind
 from saltus.model.model import Model
@@ -44,7 +44,7 @@ def turn_by(a, b):
 @kernel
 def nearer(a, b):
     """a or -a, whichever is nearer to b."""
-    flip = a.x * b.x + a.y * b.y + a.z * b.z + a.w * b.w < 0.0
+    flip = less(a.x * b.x + a.y * b.y + a.z * b.z + a.w * b.w, 0.0)
     return Quat(select(flip, -a.x, a.x), select(flip, -a.y, a.y), select(flip, -a.z, a.z), select(flip, -a.w, a.w))
 
 

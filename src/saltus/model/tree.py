@@ -67,6 +67,7 @@ class TreeTables:
         fill_reals(REALS.view(self.reals, sizes), model)
         self.reals32 = self.reals.astype(np.float32)
         self.sizes = sizes_of(self.ints)
+        self.devices: dict[Any, Any] = {}
         self.handle = np.array([self.ints.ctypes.data, self.reals.ctypes.data])
         for table in (self.ints, self.reals, self.reals32, self.handle):
             table.setflags(write=False)

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from saltus.kernel import Scalar, atan2, kernel, select, sincos, sqrt
+from saltus.kernel import Scalar, atan2, kernel, less, select, sincos, sqrt
 from saltus.spatial.algebra import Mat3, Motion, Quat, Vec2, Vec3, cross, dot, skew
 
 TINY = 1e-300
@@ -44,7 +44,7 @@ class Angular(NamedTuple):
 @kernel
 def angular(square):
     """The functions of an angle, from its square. Series up to t = 1, where the closed forms have lost a digit."""
-    near = square < 1.0
+    near = less(square, 1.0)
     t2 = select(near, square, square * 0.0)
     far = select(near, square * 0.0 + 1.0, square)
     t = sqrt(far)
@@ -64,7 +64,7 @@ def angular(square):
 @kernel
 def cotangent_term(square):
     """c(t) = 1 / t^2 - (1 + cos t) / (2 t sin t): the factor of (w x)^2 in the inverse of V. At pi it is 1 / pi^2."""
-    near = square < 1.0
+    near = less(square, 1.0)
     t2 = select(near, square, square * 0.0)
     far = select(near, square * 0.0 + 1.0, square)
     t = sqrt(far)
@@ -87,10 +87,10 @@ def exp_quaternion(w):
 @kernel
 def log_quaternion(a):
     """The rotation vector, of length at most pi, of a unit quaternion."""
-    sign = select(a.w < 0.0, a.w * 0.0 - 1.0, a.w * 0.0 + 1.0)
+    sign = select(less(a.w, 0.0), a.w * 0.0 - 1.0, a.w * 0.0 + 1.0)
     w, v = a.w * sign, Vec3(a.x * sign, a.y * sign, a.z * sign)
     square = dot(v, v)
-    near = square < 1e-4
+    near = less(square, 1e-4)
     s2 = select(near, square, square * 0.0)
     sine = sqrt(select(near, square * 0.0 + 1.0, square))
     r = s2 / (w * w)
@@ -159,7 +159,7 @@ def coupling(v, w):
 @kernel
 def coupling_terms(square):
     """(t^2 / 2 + cos t - 1) / t^4 and half of ((t^2 / 2 + cos t - 1) / t^4 - 3 (sin t - t + t^3 / 6) / t^5)."""
-    near = square < 1.0
+    near = less(square, 1.0)
     t2 = select(near, square, square * 0.0)
     far = select(near, square * 0.0 + 1.0, square)
     t = sqrt(far)

@@ -1,0 +1,44 @@
+# Everything on a fresh machine that has python3 (3.11 or later): `make test`, `make demo`, `make bench`.
+# The first call makes .venv; compiled kernels are kept in .cache, keyed on the sources they come from.
+
+PYTHON ?= python3
+JOBS   ?= 2
+BIN    := .venv/bin
+STAMP  := .venv/.installed
+
+export SALTUS_CACHE_DIR := $(CURDIR)/.cache/saltus
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: venv lint format warmup test demo bench clean
+
+venv: $(STAMP)
+
+$(STAMP): pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	touch $@
+
+lint: venv
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: venv
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+warmup: venv
+	$(BIN)/python -m saltus.kernel.warmup $(JOBS)
+
+test: lint warmup
+	$(BIN)/pytest -n $(JOBS)
+
+demo: venv
+	$(BIN)/python examples/tumble.py
+
+bench: warmup
+	$(BIN)/python -m benchmarks
+
+clean:
+	rm -rf .venv .cache demo .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

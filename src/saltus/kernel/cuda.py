@@ -1,0 +1,209 @@
+"""The same kernels on a GPU: one thread a sample, on arrays that are there already.
+
+Inputs are anything with `__cuda_array_interface__` (CuPy, PyTorch, Numba), of one precision; results are arrays of the same
+library on the same device. A launch is asynchronous, so inputs are not checked for NaN, which stays visible in the results.
+
+Threads keep their workspace in device memory, number by number, so that neighbouring threads touch neighbouring words; no
+more threads are started than the device holds at a time, and each goes on to its next sample, so that the workspace stays
+small enough for the cache. Samples may lie in any order (`(B, n)` or the transpose of `(n, B)`); the latter is read faster.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numba import cuda
+from numba.core import types
+
+from saltus.kernel.compile import Parts
+from saltus.kernel.launch import META, SIZE, STEP, STRIDE, check_count, leading_shape
+from saltus.kernel.lower_memory import SpanType, span_at
+from saltus.kernel.number import F32, F64, INT32, INT64, Number
+
+if TYPE_CHECKING:
+    from saltus.kernel.algorithm import Algorithm, Spec
+
+BLOCK, BLOCKS_PER_PROCESSOR, REGISTERS = 128, 3, 168
+"""Measured on an H200: twelve warps a multiprocessor hide more latency than eight with all the registers they like."""
+
+
+def gpu_entry(algorithm: Algorithm, number: Number, given: int) -> tuple[Any, Any]:
+    """The function that a GPU thread runs; all arguments are addresses or counts."""
+    parts = Parts(algorithm, number, algorithm.present(given), "strided")
+    tree_of, view_of, inputs_of, outputs_of, kernel = parts.tree, parts.view, parts.inputs, parts.outputs, parts.kernel
+    ints_at, reals_at = span_at(SpanType(INT32, constant=True)), span_at(SpanType(number.plain, constant=True))
+    table_at, work_at, word = span_at(SpanType(INT64)), span_at(SpanType(number, strided=True)), number.bits // 8
+
+    def run(ints, reals, pointers, meta, work, threads, count):
+        index = cuda.grid(1)
+        table, layout = table_at(pointers, 1), table_at(meta, 1)
+        numbers = ints_at(ints, 1)
+        memory = work_at(work + index * word, threads)
+        tree, view = tree_of(numbers, (numbers, reals_at(reals, 1))), view_of(numbers, (memory,))
+        for sample in range(index, count, threads):
+            inputs, outputs = inputs_of(table, layout, memory, sample), outputs_of(table, layout, memory, sample)
+            kernel(tree, *(inputs + (view,) + outputs))
+
+    return run, types.void(*[types.int64] * 7)
+
+
+@functools.cache
+def gpu_function(algorithm: Algorithm, number: Number, given: int) -> Any:
+    function, signature = gpu_entry(algorithm, number, given)
+    return cuda.jit(signature, max_registers=REGISTERS)(function)
+
+
+def compile_ptx(algorithm: Algorithm, number: Number, given: int, capability: tuple[int, int] = (9, 0)) -> str:
+    """The PTX of an algorithm; works on a machine without a GPU."""
+    import numba.cuda.dispatcher as dispatcher
+
+    class Device:
+        compute_capability = capability
+
+    current, dispatcher.get_current_device = dispatcher.get_current_device, lambda: Device
+    try:
+        ptx, _ = cuda.compile_ptx(*gpu_entry(algorithm, number, given), cc=capability)
+    finally:
+        dispatcher.get_current_device = current
+    return str(ptx)
+
+
+class DeviceArray:
+    """Address, shape and strides (in words) of a CUDA array, whatever library it is of."""
+
+    def __init__(self, name: str, spec: Spec, array: Any) -> None:
+        try:
+            interface = array.__cuda_array_interface__
+        except AttributeError:
+            raise TypeError(f"{name}: {spec.name} is a {type(array).__name__}, expected a CUDA array like the others") from None
+        self.shape, self.dtype = tuple(interface["shape"]), np.dtype(interface["typestr"])
+        self.ndim, self.address = len(self.shape), interface["data"][0]
+        strides = interface.get("strides")
+        if strides is None:
+            strides = np.cumprod([1, *self.shape[:0:-1]])[::-1] * self.dtype.itemsize
+        self.strides = tuple(int(s) // self.dtype.itemsize for s in strides)
+
+    def flat(self, first: int, last: int) -> int | None:
+        """The stride of axes first ... last - 1 taken as one, or None if they are not evenly spaced."""
+        axes = [(n, s) for n, s in zip(self.shape[first:last], self.strides[first:last], strict=True) if n > 1]
+        even = all(s == n1 * s1 for (_, s), (n1, s1) in zip(axes, axes[1:], strict=False))
+        return (axes[-1][1] if axes else 0) if even else None
+
+
+def launch(algorithm: Algorithm, model: Any, inputs: Sequence[Any], out: Any) -> Any:
+    """Run on the GPU that holds the inputs."""
+    check_count(algorithm, inputs)
+    reals = [x for x, spec in zip(inputs, algorithm.inputs, strict=False) if not spec.integer]
+    arrays = [
+        np.ascontiguousarray(x, np.int32) if spec.integer else DeviceArray(algorithm.name, spec, x)
+        for x, spec in zip(inputs, algorithm.inputs, strict=False)
+    ]
+    dtypes = {a.dtype for a in arrays if isinstance(a, DeviceArray)}
+    if len(dtypes) > 1 or not dtypes <= {np.dtype(np.float64), np.dtype(np.float32)}:
+        found = ", ".join(sorted(map(str, dtypes)))
+        raise TypeError(f"{algorithm.name}: CUDA inputs are {found}, expected all float64 or all float32")
+    number = F64 if dtypes == {np.dtype(np.float64)} else F32
+    sizes = algorithm.sizes(model.tables, arrays)
+    leading = leading_shape(algorithm, arrays, sizes)
+    outputs = make_outputs(algorithm, reals[0], leading, sizes, out)
+    memory = device_memory(model.tables, number)
+    table, meta = describe(algorithm, arrays, outputs, leading, sizes, memory)
+    count = int(np.prod(leading, dtype=np.int64))
+    if count:
+        threads = min(-(-count // BLOCK) * BLOCK, memory.resident_threads)
+        work = memory.workspace(algorithm.work.length(sizes) + 1, threads)
+        function = gpu_function(algorithm, number, len(inputs))
+        function[threads // BLOCK, BLOCK](memory.ints, memory.reals, table, meta, work, threads, count)
+    return outputs[0] if len(outputs) == 1 else tuple(outputs)
+
+
+def make_outputs(algorithm: Algorithm, like: Any, leading: tuple[int, ...], sizes: dict[str, int], out: Any) -> list[Any]:
+    """Result arrays of the library that `like` is of, zero where a kernel writes only part of them."""
+    shapes = [leading + spec.resolve(sizes) for spec in algorithm.outputs]
+    if out is not None:
+        given = [out] if len(shapes) == 1 else list(out)
+        for spec, shape, array in zip(algorithm.outputs, shapes, given, strict=True):
+            if tuple(array.shape) != shape:
+                raise ValueError(f"{algorithm.name}: out for {spec.name} has shape {tuple(array.shape)}, expected {shape}")
+            if spec.zeroed:
+                array[...] = 0
+        return given
+    library = type(like).__module__.partition(".")[0]
+    if library == "torch":
+        import torch
+
+        return [torch.zeros(shape, dtype=like.dtype, device=like.device) for shape in shapes]
+    if library == "cupy":
+        import cupy
+
+        return [cupy.zeros(shape, like.dtype) if s.zeroed else cupy.empty(shape, like.dtype) for s, shape in zip(algorithm.outputs, shapes, strict=True)]
+    return [
+        cuda.to_device(np.zeros(shape, like.dtype)) if s.zeroed else cuda.device_array(shape, like.dtype)
+        for s, shape in zip(algorithm.outputs, shapes, strict=True)
+    ]
+
+
+class DeviceMemory:
+    """A model's tables, the workspaces, and the descriptions of past calls, on a device."""
+
+    def __init__(self, tables: Any, number: Number) -> None:
+        self.keep = [cuda.to_device(tables.ints), cuda.to_device(tables.reals if number.bits == 64 else tables.reals32)]
+        self.ints, self.reals = (array.__cuda_array_interface__["data"][0] for array in self.keep)
+        self.word = np.dtype(f"f{number.bits // 8}")
+        processors = cuda.get_current_device().MULTIPROCESSOR_COUNT
+        self.resident_threads = processors * BLOCKS_PER_PROCESSOR * BLOCK
+        self.works: dict[int, Any] = {}
+        self.descriptions: dict[bytes, Any] = {}
+
+    def workspace(self, numbers: int, threads: int) -> int:
+        if numbers not in self.works:
+            self.works[numbers] = cuda.device_array(numbers * self.resident_threads, self.word)
+        return int(self.works[numbers].__cuda_array_interface__["data"][0])
+
+    def description(self, words: Any) -> int:
+        """The address of a small table on the device; calls with the same arrays find theirs there already."""
+        key = words.tobytes()
+        if key not in self.descriptions:
+            if len(self.descriptions) > 256:
+                self.descriptions.clear()
+            self.descriptions[key] = cuda.to_device(words)
+        return int(self.descriptions[key].__cuda_array_interface__["data"][0])
+
+
+def device_memory(tables: Any, number: Number) -> DeviceMemory:
+    key = (cuda.get_current_device().id, number)
+    if key not in tables.devices:
+        tables.devices[key] = DeviceMemory(tables, number)
+    return tables.devices[key]  # type: ignore[no-any-return]
+
+
+def describe(
+    algorithm: Algorithm, inputs: Sequence[Any], outputs: Sequence[Any], leading: tuple[int, ...],
+    sizes: dict[str, int], memory: DeviceMemory,
+) -> tuple[int, int]:  # fmt: skip
+    """Addresses of the tables `pointers` and `meta` of this call, on the device."""
+    total, first = len(algorithm.arguments), len(algorithm.inputs)
+    pointers, meta = np.zeros(total, np.int64), np.zeros((total + 1, META), np.int64)
+    for k, spec in enumerate(algorithm.arguments):
+        if k < first and k >= len(inputs):
+            continue
+        if spec.integer:
+            pointers[k] = memory.description(inputs[k])
+            continue
+        array = inputs[k] if k < first else DeviceArray(algorithm.name, spec, outputs[k - first])
+        split = array.ndim - len(spec.shape)
+        step, stride = array.flat(split, array.ndim), array.flat(0, split)
+        if array.shape[:split] != leading and int(np.prod(array.shape[:split])) != 1:
+            stride = None
+        if step is None or stride is None:
+            raise ValueError(
+                f"{algorithm.name}: {spec.name} has shape {array.shape} and strides {array.strides}: on a GPU, samples and their "
+                f"numbers must lie evenly; broadcast it to {leading} and make it contiguous"
+            )
+        pointers[k] = array.address
+        meta[k, SIZE] = int(np.prod(spec.resolve(sizes), dtype=np.int64))
+        meta[k, STRIDE], meta[k, STEP] = (stride if array.shape[:split] == leading else 0), step
+    return memory.description(pointers), memory.description(meta)

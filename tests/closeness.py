@@ -1,0 +1,27 @@
+"""How tests compare numbers: by the largest difference, relative to the largest entry of what is right."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+def error(ours: Any, right: Any, scale: float | None = None) -> float:
+    """max |ours - right| / scale, by default the largest entry of what is right. NaN where one of them is NaN."""
+    ours, right = np.asarray(ours, float), np.asarray(right, float)
+    assert ours.shape == right.shape, f"shape {ours.shape}, expected {right.shape}"
+    scale = float(np.abs(right).max(initial=0.0)) if scale is None else scale
+    difference = float(np.abs(ours - right).max(initial=0.0))
+    return difference if difference == 0.0 else difference / scale if scale else np.inf
+
+
+def assert_close(ours: Any, right: Any, tolerance: float, scale: float | None = None, what: str = "") -> None:
+    """Arrays, or tuples of them one by one. A NaN is never close to anything."""
+    if isinstance(right, tuple):
+        assert isinstance(ours, tuple) and len(ours) == len(right), f"{what}: expected {len(right)} results"
+        for k, (one, other) in enumerate(zip(ours, right, strict=True)):
+            assert_close(one, other, tolerance, scale, f"{what}[{k}]")
+        return
+    found = error(ours, right, scale)
+    assert found <= tolerance, f"{what}: relative error {found:.3g}, at most {tolerance:.3g} allowed"
