@@ -18,8 +18,11 @@ Reference: R. Featherstone, Rigid Body Dynamics Algorithms (2008), table 7.1; he
 
 from __future__ import annotations
 
+import numpy as np
+
 from saltus.arrays import Array, ArrayLike
-from saltus.dynamics.rnea import external_force
+from saltus.dynamics.crba import crba
+from saltus.dynamics.rnea import external_force, nonlinear_effects
 from saltus.kernel import Layout, ld, st, zero
 from saltus.model.joint_kernels import add_along, add_motion, carried, component, joint_placement, joint_turn
 from saltus.model.model import Model
@@ -86,6 +89,16 @@ def _aba(tree, q, v, tau, forces, w, a):
             acceleration = add_along(acceleration, tree.axis[k], rate)
         if not tree.leaf[i]:
             w.acceleration[i] = acceleration
+
+
+def _solve_coupled(model: Model, q: ArrayLike, v: ArrayLike, tau: ArrayLike, forces: ArrayLike | None = None) -> Array:
+    """Mimic joints tie branches of the tree together, which no sweep over it sees: solve with the inertia matrix."""
+    rest = np.asarray(tau) - nonlinear_effects(model, q, v, forces)
+    solution: Array = np.linalg.solve(crba(model, q), rest[..., None])[..., 0]
+    return solution
+
+
+_aba.when_coupled = _solve_coupled
 
 
 def aba(model: Model, q: ArrayLike, v: ArrayLike, tau: ArrayLike, forces: ArrayLike | None = None, *, out: Array | None = None) -> Array:

@@ -12,8 +12,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from saltus.arrays import Array, ArrayLike
-from saltus.dynamics.crba import COMPOSITE, composite_inertias, inertia_matrix
+from saltus.dynamics.crba import COMPOSITE, composite_inertias, crba, inertia_matrix
 from saltus.kernel import Layout, kernel, ld, st, tail
 from saltus.model.model import Model
 from saltus.model.tree import algorithm
@@ -153,6 +155,9 @@ def _minverse(tree, q, w, inverse):
             st(x, k, 0.0)
         st(x, column, 1.0)
         solve(tree, w.factor, w.pivot, x)
+
+
+_minverse.when_coupled = lambda model, q: np.linalg.inv(crba(model, q))
 
 
 @dataclass(frozen=True, eq=False)

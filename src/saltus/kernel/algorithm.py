@@ -77,6 +77,8 @@ class Algorithm:
         self.signature = f"{kernel.__module__}.{kernel.__qualname__}{self.arguments}{self.work.fields}"
         self._single = len(self.outputs) == 1
         self._fast: dict[int, Any] = {}
+        self.when_coupled: Callable[..., Any] | None = None
+        """What to do instead if the model has mimic joints (see model/coupling.py)."""
 
     def call(self, model: Any, inputs: tuple[Any, ...], out: Any = None) -> Any:
         """Run on NumPy or CUDA arrays. One sample of contiguous float64 arrays takes the shortest way there is."""

@@ -72,6 +72,8 @@ def entry(algorithm: Algorithm, number: Number, given: int, form: str) -> Any:
 def launch(algorithm: Algorithm, model: Any, inputs: Sequence[Any], out: Any) -> Any:
     """The long way: convert, check, broadcast, run, and explain what was wrong."""
     check_count(algorithm, inputs)
+    if model.coupling is not None:
+        return coupled(algorithm, model, inputs, out)
     if any(hasattr(value, "__cuda_array_interface__") for value in inputs):
         from saltus.kernel.cuda import launch as launch_cuda
 
@@ -90,6 +92,16 @@ def run_one(algorithm: Algorithm, model: Any, inputs: Sequence[NDArray[Any]], ou
     """Run one sample the short way, now that the inputs are what it takes; False if it cannot."""
     function = algorithm.prepare_one(len(inputs))
     return function is not None and function(model.handle, *map(np.ascontiguousarray, inputs), *outputs).__class__ is not int
+
+
+def coupled(algorithm: Algorithm, model: Any, inputs: Sequence[Any], out: Any) -> Any:
+    """For models with mimic joints."""
+    answer = model.coupling.run(algorithm, model, tuple(inputs))
+    if out is None:
+        return answer
+    for target, value in zip([out] if len(algorithm.outputs) == 1 else out, [answer] if len(algorithm.outputs) == 1 else answer, strict=True):
+        target[...] = value
+    return out
 
 
 def check_count(algorithm: Algorithm, inputs: Sequence[Any]) -> None:

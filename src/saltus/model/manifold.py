@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from saltus.arrays import Array, ArrayLike
-from saltus.kernel import Layout, atan2, kernel, ld, less, select, sincos, sqrt, st, zero
+from saltus.kernel import Algorithm, Layout, atan2, kernel, ld, less, select, sincos, sqrt, st, zero
 from saltus.model.joint_kernels import CONTINUOUS, FREE_FLYER, PLANAR, SPHERICAL
 from saltus.model.joints import JointKind
 from saltus.model.model import Model
@@ -129,6 +129,15 @@ def _distance(tree, q0, q1, w, d):
     for k in range(tree.nv):
         total = total + w.v[k] * w.v[k]
     st(d, 0, sqrt(total))
+
+
+def on_free_joints(algorithm: Algorithm) -> None:
+    """Steps along the manifold concern the joints that are free; mimic joints have no coordinates of their own."""
+    algorithm.when_coupled = lambda model, *inputs: algorithm.call(model.coupling.free, inputs)
+
+
+for _algorithm in (_integrate, _difference, _interpolate, _distance):
+    on_free_joints(_algorithm)
 
 
 def integrate(model: Model, q: ArrayLike, v: ArrayLike, *, out: Array | None = None) -> Array:

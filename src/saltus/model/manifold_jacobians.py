@@ -12,7 +12,7 @@ from __future__ import annotations
 from saltus.arrays import Array, ArrayLike
 from saltus.kernel import Layout, kernel, ld, lift, sincos, st
 from saltus.model.joint_kernels import FREE_FLYER, PLANAR, SPHERICAL
-from saltus.model.manifold import difference_joint
+from saltus.model.manifold import difference_joint, on_free_joints
 from saltus.model.model import Model
 from saltus.model.tree import algorithm
 from saltus.spatial.algebra import Mat3, Motion, Vec2, Vec3, skew, transpose
@@ -142,6 +142,10 @@ def _difference_jacobians(tree, q0, q1, w, d0, d1):
             for k in range(iv, tree.end[i]):
                 st(d0, k * nv + k, -1.0)
                 st(d1, k * nv + k, 1.0)
+
+
+on_free_joints(_integrate_jacobians)
+on_free_joints(_difference_jacobians)
 
 
 def integrate_jacobians(model: Model, q: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:

@@ -17,6 +17,7 @@ from saltus.model.frames import Frame, FrameKind
 from saltus.model.joints import Joint, JointKind, rebuilt
 
 if TYPE_CHECKING:
+    from saltus.model.coupling import Coupling
     from saltus.model.tree import TreeTables
 
 
@@ -150,12 +151,19 @@ class Model:
         """What kernels see of the model."""
         from saltus.model.tree import TreeTables
 
-        return TreeTables(self)
+        return TreeTables(self.coupling.tree if self.coupling else self)
 
     @cached_property
-    def handle(self) -> Array:
-        """The addresses of the tables, for calls of one sample."""
-        return self.tables.handle
+    def handle(self) -> Array | None:
+        """The addresses of the tables, for calls of one sample; None if the way is longer because of mimic joints."""
+        return None if self.coupling else self.tables.handle
+
+    @cached_property
+    def coupling(self) -> Coupling | None:
+        """What ties mimic joints to those they follow; None if there are none."""
+        from saltus.model.coupling import couple
+
+        return couple(self)
 
     @cached_property
     def selections(self) -> dict[Any, Array]:
