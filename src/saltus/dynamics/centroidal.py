@@ -10,21 +10,28 @@ Reference: D. Orin, A. Goswami, S.-H. Lee, Centroidal dynamics of a humanoid rob
 
 from __future__ import annotations
 
+import math
+
 from saltus.arrays import Array, ArrayLike
 from saltus.dynamics.crba import COMPOSITE, composite_inertias
 from saltus.dynamics.frame import store_column
-from saltus.kernel import Layout, kernel, st, zero
+from saltus.kernel import Layout, kernel, less, lift, select, st, zero
 from saltus.model.joint_kernels import add_motion, carried, joint_placement, joint_turn
 from saltus.model.model import Model
 from saltus.model.tree import algorithm
 from saltus.spatial.algebra import Force, Motion, Vec2, Vec3, act_force, act_inv, cross, cross_force
 
 
+@kernel
+def center_or_origin(moment, mass):
+    """The centre of mass; the origin if nothing has mass, about which the momentum is then zero."""
+    return moment * (1.0 / select(less(0.0, mass), mass, lift(1.0, mass)))
+
+
 @algorithm(inputs={"q": "nq"}, outputs={"A": "6 nv"}, work=Layout(**COMPOSITE))
 def _centroidal_momentum_matrix(tree, q, w, A):
     composite_inertias(tree, q, w)
-    total = w.composite[0]
-    center = total.h * (1.0 / total.m)
+    center = center_or_origin(w.composite[0].h, w.composite[0].m)
     for k in range(tree.nv):
         h = w.composite[tree.body[k]] @ w.axis[k]
         store_column(A, tree.nv, k, Force(h.lin, h.ang - cross(center, h.lin)))
@@ -79,9 +86,9 @@ def _center_of_mass(tree, q, w, com):
 )
 def _centroidal_momentum(tree, q, v, a, w, com, h, dh):
     gather_momentum(tree, q, v, a, w)
-    center = w.moment[0] * (1.0 / w.mass[0])
+    st(com, 0, w.moment[0] * (1.0 / w.mass[0]))
+    center = center_or_origin(w.moment[0], w.mass[0])
     momentum, rate = w.momentum[0], w.rate[0]
-    st(com, 0, center)
     st(h, 0, Force(momentum.lin, momentum.ang - cross(center, momentum.lin)))
     st(dh, 0, Force(rate.lin, rate.ang - cross(center, rate.lin)))
 
@@ -102,8 +109,9 @@ def center_of_mass(
         com: Array = _center_of_mass.call(model, (q,))
         return com
     com, h, dh = _centroidal_momentum.call(model, (q, v) if a is None else (q, v, a))
-    velocity = h[..., :3] / model.total_mass
-    return (com, velocity) if a is None else (com, velocity, dh[..., :3] / model.total_mass)
+    mass = model.total_mass or math.nan
+    velocity = h[..., :3] / mass
+    return (com, velocity) if a is None else (com, velocity, dh[..., :3] / mass)
 
 
 def center_of_mass_jacobian(model: Model, q: ArrayLike) -> Array:
@@ -116,7 +124,7 @@ def center_of_mass_jacobian(model: Model, q: ArrayLike) -> Array:
     True
     """
     A: Array = centroidal_momentum_matrix(model, q)
-    return A[..., :3, :] / model.total_mass
+    return A[..., :3, :] / (model.total_mass or math.nan)
 
 
 def centroidal_momentum_matrix(model: Model, q: ArrayLike, *, out: Array | None = None) -> Array:

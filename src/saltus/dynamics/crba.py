@@ -32,8 +32,9 @@ def composite_inertias(tree, q, w):
     """Fill `place`, `axis` and `composite`; the sum over all bodies is left at body 0."""
     o = zero(q)
     identity = Mat3(o + 1.0, o, o, o, o + 1.0, o, o, o, o + 1.0)
-    first = joint_placement(tree, 1, q, joint_turn(tree, 1, q))
-    w.place[0] = SE3(identity, -first.p)
+    w.place[0] = SE3(identity, Vec3(o, o, o))
+    if tree.nj > 1:
+        w.place[0] = SE3(identity, -joint_placement(tree, 1, q, joint_turn(tree, 1, q)).p)
     w.composite[0] = Rigid(o, Vec3(o, o, o), tree.inertia[0].J * o)
     for i in range(1, tree.nj):
         X = w.place[tree.parent[i]] @ joint_placement(tree, i, q, joint_turn(tree, i, q))

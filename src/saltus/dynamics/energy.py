@@ -8,12 +8,12 @@ from __future__ import annotations
 from typing import Any
 
 from saltus.arrays import ArrayLike
-from saltus.dynamics.centroidal import center_of_mass
+from saltus.dynamics.centroidal import PLACES, gather_momentum
 from saltus.kernel import Layout, ld, st, zero
 from saltus.model.joint_kernels import add_motion, joint_placement, joint_turn
 from saltus.model.model import Model
 from saltus.model.tree import algorithm
-from saltus.spatial.algebra import Motion, Vec3, act_inv, power
+from saltus.spatial.algebra import Motion, Vec3, act_inv, dot, power
 
 
 @algorithm(inputs={"q": "nq", "v": "nv"}, outputs={"energy": "1"}, work=Layout(nj={"velocity": Motion}))
@@ -29,6 +29,12 @@ def _kinetic_energy(tree, q, v, w, energy):
     for k in range(tree.nv):
         total = total + tree.armature[k] * (ld(v, k) * ld(v, k))
     st(energy, 0, 0.5 * total)
+
+
+@algorithm(inputs={"q": "nq"}, outputs={"energy": "1"}, work=Layout(nj=PLACES))
+def _potential_energy(tree, q, w, energy):
+    gather_momentum(tree, q, None, None, w)
+    st(energy, 0, -dot(tree.gravity[0], w.moment[0]))
 
 
 def kinetic_energy(model: Model, q: ArrayLike, v: ArrayLike) -> Any:
@@ -52,6 +58,4 @@ def potential_energy(model: Model, q: ArrayLike) -> Any:
     >>> bool(abs(sl.potential_energy(robot, robot.neutral()) - robot.total_mass * 9.81 * height) < 1e-9)
     True
     """
-    com = center_of_mass(model, q)
-    gx, gy, gz = (float(g) for g in model.gravity)
-    return -model.total_mass * (gx * com[..., 0] + gy * com[..., 1] + gz * com[..., 2])  # type: ignore[call-overload]
+    return _potential_energy.call(model, (q,))[..., 0]

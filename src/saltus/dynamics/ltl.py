@@ -154,7 +154,15 @@ def _minverse(tree, q, w, inverse):
         for k in range(nv):
             st(x, k, 0.0)
         st(x, column, 1.0)
-        solve(tree, w.factor, w.pivot, x)
+        k = column
+        while k >= 0:  # D^-1 U^-1 x, which is zero but on the way to the root
+            i = tree.above[k]
+            while i >= 0:
+                st(x, i, ld(x, i) - ld(w.factor, i * nv + k) * ld(x, k))
+                i = tree.above[i]
+            st(x, k, ld(x, k) / ld(w.pivot, k))
+            k = tree.above[k]
+        solve_lower(tree, w.factor, x)
 
 
 _minverse.when_coupled = lambda model, q: np.linalg.inv(crba(model, q))

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from saltus.kernel.launch import META, SIZE, entry, leading_shape, scratch
+from saltus.kernel.launch import META, SIZE, leading_shape
 from saltus.kernel.number import Number
 from saltus.kernel.target import packet
+from saltus.kernel.threads import entry, scratch
 
 if TYPE_CHECKING:
     from saltus.kernel.algorithm import Algorithm

@@ -1,72 +1,43 @@
-"""Batches: user arrays with any leading axes, dealt out as packets to threads."""
+"""Batches: user arrays with any leading axes, dealt out as packets to threads.
+
+What follows from the shapes and types of the inputs alone is worked out once and kept as a `Plan`, so that a call in a loop
+costs a few microseconds on top of the kernels.
+"""
 
 from __future__ import annotations
 
-import functools
-import os
-import threading
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from saltus.kernel import native
 from saltus.kernel.number import Number
 from saltus.kernel.target import packet
+from saltus.kernel.threads import deal, entry, scratch
 
 if TYPE_CHECKING:
-    from saltus.kernel.algorithm import Algorithm, Spec
+    from saltus.kernel.algorithm import Algorithm
 
 META, SIZE, STRIDE, STEP, STAGE = 4, 0, 1, 2, 3
-GRAIN = 16
-"""Packets that a thread gets at least: below, waking it costs more than it brings."""
+"""The table `meta` (see lower_memory.py)."""
 
-_settings = {"threads": os.cpu_count() or 1}
-
-
-def set_threads(count: int) -> None:
-    """How many threads batches are dealt out to; at first, as many as the machine has processors.
-
-    >>> set_threads(2)
-    """
-    if count < 1:
-        raise ValueError(f"set_threads: expected a positive number of threads, got {count}")
-    _settings["threads"] = count
-    _pool.cache_clear()
+DOUBLE, SINGLE = np.dtype(np.float64), np.dtype(np.float32)
 
 
-def get_threads() -> int:
-    """How many threads batches are dealt out to."""
-    return _settings["threads"]
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """How a call with inputs of given shapes and types is carried out."""
 
-
-@functools.cache
-def _pool() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(get_threads(), thread_name_prefix="saltus")
-
-
-os.register_at_fork(after_in_child=_pool.cache_clear)
-
-_scratch = threading.local()
-
-
-def scratch(words: int, dtype: Any) -> NDArray[Any]:
-    """This thread's memory for stage and workspace, aligned to a cache line; it grows and is used again."""
-    size = words * np.dtype(dtype).itemsize
-    memory = getattr(_scratch, "memory", None)
-    if memory is None or memory.nbytes < size:
-        raw = np.empty(size + 64, np.uint8)
-        start = -raw.ctypes.data % 64
-        memory = _scratch.memory = raw[start : start + size]
-    return memory[:size].view(dtype)  # type: ignore[no-any-return]
-
-
-@functools.cache
-def entry(algorithm: Algorithm, number: Number, given: int, form: str) -> Any:
-    kind = native.MANY if form == "many" else native.RUN
-    return kind(native.address(algorithm, number, algorithm.present(given), form))
+    leading: tuple[int, ...]
+    count: int
+    number: Number
+    dtype: Any
+    expanded: tuple[tuple[int, ...] | None, ...]  # the shape that an input must be broadcast to, or None
+    shapes: tuple[tuple[int, ...], ...]  # of the outputs
+    meta: NDArray[np.int64]
+    words: int  # of stage and workspace
 
 
 def launch(algorithm: Algorithm, model: Any, inputs: Sequence[Any], out: Any) -> Any:
@@ -79,12 +50,13 @@ def launch(algorithm: Algorithm, model: Any, inputs: Sequence[Any], out: Any) ->
 
         return launch_cuda(algorithm, model, inputs, out)
     arrays = convert(algorithm, inputs)
-    sizes = algorithm.sizes(model.tables, arrays)
-    leading = leading_shape(algorithm, arrays, sizes)
-    dtype = np.float32 if any(a.dtype == np.float32 for a in arrays) else np.float64
-    outputs = results(algorithm, sizes, leading, dtype, out)
-    if leading or dtype == np.float32 or not run_one(algorithm, model, arrays, outputs):
-        run_batch(algorithm, model, arrays, outputs, sizes, leading, packet(8 * np.dtype(dtype).itemsize))
+    key = (algorithm, *[(array.shape, array.dtype.char) for array in arrays])
+    plan = model.tables.plans.get(key)
+    if plan is None:
+        plan = model.tables.plans[key] = make_plan(algorithm, model, arrays)
+    outputs = results(algorithm, plan, out)
+    if plan.leading or plan.dtype == SINGLE or not run_one(algorithm, model, arrays, outputs):
+        run_batch(algorithm, model, plan, arrays, outputs)
     return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
 
@@ -92,6 +64,62 @@ def run_one(algorithm: Algorithm, model: Any, inputs: Sequence[NDArray[Any]], ou
     """Run one sample the short way, now that the inputs are what it takes; False if it cannot."""
     function = algorithm.prepare_one(len(inputs))
     return function is not None and function(model.handle, *map(np.ascontiguousarray, inputs), *outputs).__class__ is not int
+
+
+def run_batch(
+    algorithm: Algorithm, model: Any, plan: Plan, inputs: Sequence[NDArray[Any]], outputs: Sequence[NDArray[Any]]
+) -> None:
+    if plan.count == 0:
+        return
+    flat = [
+        np.ascontiguousarray(array if shape is None else np.broadcast_to(array, shape))
+        for array, shape in zip(inputs, plan.expanded, strict=True)
+    ]
+    absent = [0] * (len(algorithm.inputs) - len(flat))
+    pointers = np.array([*map(address, flat), *absent, *map(address, outputs)], np.int64)
+    function = entry(algorithm, plan.number, len(inputs), "many")
+    tables = model.tables
+    fixed = (
+        address(tables.ints), address(tables.reals if plan.dtype == DOUBLE else tables.reals32), address(pointers),
+        address(plan.meta),
+    )  # fmt: skip
+
+    def work(start: int, stop: int) -> int:
+        return int(function(*fixed, address(scratch(plan.words, plan.dtype)), start, stop))
+
+    if any(deal(work, plan.count, plan.number.width)):
+        raise ValueError(explain(algorithm, model, inputs))
+
+
+def address(array: NDArray[Any]) -> int:
+    return array.__array_interface__["data"][0]  # type: ignore[no-any-return]
+
+
+def make_plan(algorithm: Algorithm, model: Any, arrays: Sequence[NDArray[Any]]) -> Plan:
+    sizes = algorithm.sizes(model.tables, arrays)
+    leading = leading_shape(algorithm, arrays, sizes)
+    dtype = SINGLE if any(a.dtype == SINGLE for a in arrays) else DOUBLE
+    number = packet(8 * dtype.itemsize)
+    total, first = len(algorithm.arguments), len(algorithm.inputs)
+    meta = np.zeros((total + 1, META), np.int64)
+    expanded: list[tuple[int, ...] | None] = []
+    stage = 0
+    for k, spec in enumerate(algorithm.arguments):
+        meta[k, STAGE] = stage
+        if spec.integer:
+            expanded.append(None)
+        elif k < len(arrays) or k >= first:
+            own = spec.resolve(sizes)
+            numbers = int(np.prod(own, dtype=np.int64))
+            one = k < first and arrays[k].size == numbers and arrays[k].shape != (*leading, *own)
+            meta[k, SIZE], meta[k, STRIDE] = numbers, 0 if one else numbers
+            stage += numbers
+            if k < first:
+                expanded.append(None if one or arrays[k].shape == (*leading, *own) else (*leading, *own))
+    meta[total, STAGE] = stage
+    words = (stage + algorithm.work.length(sizes) + 1) * number.words
+    shapes = tuple(leading + spec.resolve(sizes) for spec in algorithm.outputs)
+    return Plan(leading, int(np.prod(leading, dtype=np.int64)), number, dtype, tuple(expanded[: len(arrays)]), shapes, meta, words)
 
 
 def coupled(algorithm: Algorithm, model: Any, inputs: Sequence[Any], out: Any) -> Any:
@@ -114,16 +142,18 @@ def convert(algorithm: Algorithm, inputs: Sequence[Any]) -> list[NDArray[Any]]:
     """The inputs as arrays of the number type in use: float32 if all are, else float64."""
     arrays = []
     for spec, value in zip(algorithm.inputs, inputs, strict=False):
+        if type(value) is np.ndarray and value.dtype == DOUBLE and not spec.integer:
+            arrays.append(value)
+            continue
         try:
             array = np.asarray(value)
-            if not (spec.integer or array.dtype == np.float32):
-                array = np.asarray(array, dtype=np.float64)
+            if not (spec.integer or array.dtype == SINGLE):
+                array = np.asarray(array, dtype=DOUBLE)
         except (TypeError, ValueError) as error:
             raise TypeError(f"{algorithm.name}: {spec.name} is not an array of numbers ({error})") from None
         arrays.append(np.ascontiguousarray(array, dtype=np.int32) if spec.integer else array)
-    reals = [a for a, spec in zip(arrays, algorithm.inputs, strict=False) if not spec.integer]
-    if any(a.dtype == np.float64 for a in reals):
-        arrays = [a if a.dtype == np.int32 else np.asarray(a, np.float64) for a in arrays]
+    if any(a.dtype == SINGLE for a in arrays) and any(a.dtype == DOUBLE for a in arrays):
+        arrays = [np.asarray(a, DOUBLE) if a.dtype == SINGLE else a for a in arrays]
     return arrays
 
 
@@ -147,97 +177,18 @@ def leading_shape(algorithm: Algorithm, arrays: Sequence[Any], sizes: dict[str, 
         raise ValueError(f"{algorithm.name}: the leading axes do not broadcast together: {given}") from None
 
 
-def results(
-    algorithm: Algorithm, sizes: dict[str, int], leading: tuple[int, ...], dtype: Any, out: Any
-) -> list[NDArray[Any]]:
+def results(algorithm: Algorithm, plan: Plan, out: Any) -> list[NDArray[Any]]:
     """The output arrays: new ones, or the caller's after a check."""
-    shapes = [leading + spec.resolve(sizes) for spec in algorithm.outputs]
     if out is None:
-        return [np.empty(shape, dtype) for shape in shapes]
-    given = [out] if len(shapes) == 1 else list(out)
-    for spec, shape, array in zip(algorithm.outputs, shapes, given, strict=True):
-        if not isinstance(array, np.ndarray) or array.shape != shape or array.dtype != dtype:
+        return [np.empty(shape, plan.dtype) for shape in plan.shapes]
+    given = [out] if len(plan.shapes) == 1 else list(out)
+    for spec, shape, array in zip(algorithm.outputs, plan.shapes, given, strict=True):
+        if not isinstance(array, np.ndarray) or array.shape != shape or array.dtype != plan.dtype:
             found = f"{array.dtype} {array.shape}" if isinstance(array, np.ndarray) else type(array).__name__
-            raise ValueError(f"{algorithm.name}: out for {spec.name} is {found}, expected {np.dtype(dtype)} {shape}")
+            raise ValueError(f"{algorithm.name}: out for {spec.name} is {found}, expected {plan.dtype} {shape}")
         if not (array.flags.c_contiguous and array.flags.writeable):
             raise ValueError(f"{algorithm.name}: out for {spec.name} must be contiguous and writeable")
     return given
-
-
-def sample_strides(arrays: Sequence[Any], specs: Sequence[Spec], leading: tuple[int, ...]) -> tuple[list[Any], list[int]]:
-    """The arrays laid out as (samples, numbers), with the distance between samples: 0 where one serves all."""
-    flat, strides = [], []
-    for spec, array in zip(specs, arrays, strict=False):
-        own = len(spec.shape)
-        numbers = int(np.prod(array.shape[array.ndim - own :], dtype=np.int64))
-        one = spec.integer or array.size == numbers
-        if not one and array.shape[: array.ndim - own] != leading:
-            array = np.broadcast_to(array, leading + array.shape[array.ndim - own :])
-        flat.append(np.ascontiguousarray(array))
-        strides.append(0 if one else numbers)
-    return flat, strides
-
-
-def run_batch(
-    algorithm: Algorithm,
-    model: Any,
-    inputs: Sequence[NDArray[Any]],
-    outputs: Sequence[NDArray[Any]],
-    sizes: dict[str, int],
-    leading: tuple[int, ...],
-    number: Number,
-) -> None:
-    count = int(np.prod(leading, dtype=np.int64))
-    if count == 0:
-        return
-    tables, total = model.tables, len(algorithm.arguments)
-    flat, strides = sample_strides(inputs, algorithm.inputs, leading)
-    pointers = np.zeros(total, np.int64)
-    meta = np.zeros((total + 1, META), np.int64)
-    first = len(algorithm.inputs)
-    stage = 0
-    for k, spec in enumerate(algorithm.arguments):
-        meta[k, STAGE] = stage
-        array = outputs[k - first] if k >= first else flat[k] if k < len(flat) else None
-        if array is None:
-            continue
-        pointers[k] = array.ctypes.data
-        if not spec.integer:
-            meta[k, SIZE] = int(np.prod(spec.resolve(sizes), dtype=np.int64))
-            meta[k, STRIDE] = meta[k, SIZE] if k >= first else strides[k]
-            stage += int(meta[k, SIZE])
-    meta[total, STAGE] = stage
-    words = (stage + algorithm.work.length(sizes) + 1) * number.words
-    function = entry(algorithm, number, len(inputs), "many")
-    dtype = np.float64 if number.bits == 64 else np.float32
-    reals = tables.reals if number.bits == 64 else tables.reals32
-
-    def work(start: int, stop: int) -> int:
-        memory = scratch(words, dtype)
-        return int(
-            function(
-                tables.ints.ctypes.data, reals.ctypes.data, pointers.ctypes.data, meta.ctypes.data, memory.ctypes.data,
-                start, stop,
-            )
-        )  # fmt: skip
-
-    status = 0
-    for part in deal(work, count, number.width):
-        status |= part
-    if status:
-        raise ValueError(explain(algorithm, model, inputs))
-
-
-def deal(work: Any, count: int, width: int) -> list[int]:
-    """Run work(start, stop) over all samples, in as many threads as are worth it."""
-    packets = -(-count // width)
-    threads = max(1, min(get_threads(), packets // GRAIN))
-    if threads == 1:
-        return [work(0, count)]
-    share = -(-packets // threads) * width
-    ranges = [(start, min(start + share, count)) for start in range(0, count, share)]
-    tasks = [_pool().submit(work, *each) for each in ranges[1:]]
-    return [work(*ranges[0]), *(task.result() for task in tasks)]
 
 
 def explain(algorithm: Algorithm, model: Any, inputs: Sequence[NDArray[Any]]) -> str:

@@ -68,6 +68,7 @@ class TreeTables:
         self.reals32 = self.reals.astype(np.float32)
         self.sizes = sizes_of(self.ints)
         self.devices: dict[Any, Any] = {}
+        self.plans: dict[Any, Any] = {}
         self.handle = np.array([self.ints.ctypes.data, self.reals.ctypes.data])
         for table in (self.ints, self.reals, self.reals32, self.handle):
             table.setflags(write=False)

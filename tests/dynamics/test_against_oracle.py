@@ -1,0 +1,216 @@
+"""Every algorithm against the dense oracle, on 200 random trees of all joint kinds, to a relative error of 1e-10.
+
+Each runs on one sample, and on a batch of one, which takes the way through packets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.linalg import block_diag, expm
+
+import saltus as sl
+from tests import oracles
+from tests.closeness import assert_close
+from tests.generators import TREES, State, Tree, make_tree
+
+TOLERANCE = 1e-10
+REFERENCES = ("local", "world", "local_world_aligned")
+
+
+# --- what the oracle does not have, made of what it has ---
+def factors(M: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """U, D with M = U D U^T, by Cholesky's factorisation of M with its order reversed."""
+    L = np.linalg.cholesky(M[::-1, ::-1])
+    roots = np.diag(L)
+    return (L / roots)[::-1, ::-1], roots[::-1] ** 2
+
+
+def group_maps(model: sl.Model, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Ad(exp v)^-1 and the right Jacobian, the integral of exp(-s ad v) over s from 0 to 1, of all joints (nv, nv)."""
+    back, right = [], []
+    for joint in model.joints[1:]:
+        S = oracles.joint_subspace(model, joint)
+        twist = -oracles.ad(S @ v[joint.iv : joint.iv + joint.nv])
+        if joint.kind.name in ("REVOLUTE", "CONTINUOUS", "PRISMATIC", "TRANSLATION"):
+            twist = 0.0 * twist  # these joints add: their group is commutative
+        both = expm(np.block([[twist, np.eye(6)], [np.zeros((6, 12))]]))
+        back.append(S.T @ both[:6, :6] @ S)
+        right.append(S.T @ both[:6, 6:] @ S)
+    return block_diag(*back), block_diag(*right)
+
+
+def difference_jacobians(model: sl.Model, s: State) -> tuple[np.ndarray, np.ndarray]:
+    back, right = group_maps(model, oracles.difference(model, s.q, s.q1))
+    inverse = np.linalg.inv(right)
+    return -inverse @ back, inverse
+
+
+def sampled(model: sl.Model, count: int) -> list[int]:
+    """The last frame or joint, and for small models one in the middle."""
+    return [count - 1] if model.nb > 30 else sorted({count // 2, count - 1})
+
+
+def at_frames(function: Callable[..., Any]) -> Callable[[sl.Model, State], Any]:
+    """A function of a frame and a reference, for some frames and all references."""
+    return lambda m, s: tuple(function(m, s, f, ref) for f in sampled(m, len(m.frames)) for ref in REFERENCES)
+
+
+def at_joints(function: Callable[..., Any]) -> Callable[[sl.Model, State], Any]:
+    return lambda m, s: tuple(function(m, s, i, ref) for i in sampled(m, m.njoints) for ref in REFERENCES)
+
+
+def ltl(method: str) -> Callable[[sl.Model, State], Any]:
+    return lambda m, s: getattr(sl.ltl(m, sl.crba(m, s.q)), method)(s.tau)
+
+
+def upper(m: sl.Model, s: State) -> np.ndarray:
+    return factors(oracles.mass_matrix(m, s.q))[0]
+
+
+TABLE: dict[str, tuple[Callable[[sl.Model, State], Any], Callable[[sl.Model, State], Any]]] = {
+    "joint_placements": (lambda m, s: sl.joint_placements(m, s.q), lambda m, s: oracles.placements(m, s.q)),
+    "frame_placements": (
+        lambda m, s: sl.frame_placements(m, s.q),
+        lambda m, s: (lambda X: np.array([X[f.joint] @ f.placement for f in m.frames]))(oracles.placements(m, s.q)),
+    ),
+    "joint_velocities": (lambda m, s: sl.joint_velocities(m, s.q, s.v), lambda m, s: oracles.velocities(m, s.q, s.v)),
+    "joint_accelerations": (
+        lambda m, s: sl.joint_accelerations(m, s.q, s.v, s.a),
+        lambda m, s: oracles.accelerations(m, s.q, s.v, s.a),
+    ),
+    "forward_kinematics": (
+        lambda m, s: sl.forward_kinematics(m, s.q, s.v, s.a),
+        lambda m, s: (
+            oracles.placements(m, s.q), oracles.velocities(m, s.q, s.v), oracles.accelerations(m, s.q, s.v, s.a),
+        ),
+    ),
+    "forward_kinematics without a": (
+        lambda m, s: sl.forward_kinematics(m, s.q, s.v),
+        lambda m, s: (oracles.placements(m, s.q), oracles.velocities(m, s.q, s.v)),
+    ),
+    "forward_kinematics without v": (
+        lambda m, s: sl.forward_kinematics(m, s.q),
+        lambda m, s: (oracles.placements(m, s.q),),
+    ),
+    "frame_placement": (
+        lambda m, s: tuple(sl.frame_placement(m, s.q, f) for f in sampled(m, len(m.frames))),
+        lambda m, s: tuple(oracles.frame_placement(m, s.q, f) for f in sampled(m, len(m.frames))),
+    ),
+    "frame_velocity": (
+        at_frames(lambda m, s, f, ref: sl.frame_velocity(m, s.q, s.v, f, ref)),
+        at_frames(lambda m, s, f, ref: oracles.frame_velocity(m, s.q, s.v, f, ref)),
+    ),
+    "frame_acceleration": (
+        at_frames(lambda m, s, f, ref: sl.frame_acceleration(m, s.q, s.v, s.a, f, ref)),
+        at_frames(lambda m, s, f, ref: oracles.frame_acceleration(m, s.q, s.v, s.a, f, ref)),
+    ),
+    "frame_jacobian": (
+        at_frames(lambda m, s, f, ref: sl.frame_jacobian(m, s.q, f, ref)),
+        at_frames(lambda m, s, f, ref: oracles.frame_jacobian(m, s.q, f, ref)),
+    ),
+    "frame_jacobian_dot": (
+        at_frames(lambda m, s, f, ref: sl.frame_jacobian_dot(m, s.q, s.v, f, ref)),
+        at_frames(lambda m, s, f, ref: (
+            oracles.frame_jacobian(m, s.q, f, ref), oracles.frame_jacobian_dot(m, s.q, s.v, f, ref))),
+    ),
+    "joint_jacobian": (
+        at_joints(lambda m, s, i, ref: sl.joint_jacobian(m, s.q, i, ref)),
+        at_joints(lambda m, s, i, ref: oracles.joint_jacobian(m, s.q, i, ref)),
+    ),
+    "joint_jacobian_dot": (
+        at_joints(lambda m, s, i, ref: sl.joint_jacobian_dot(m, s.q, s.v, i, ref)),
+        at_joints(lambda m, s, i, ref: (
+            oracles.joint_jacobian(m, s.q, i, ref), oracles.jacobian_dot(m, s.q, s.v, i, ref))),
+    ),
+    "rnea": (
+        lambda m, s: sl.rnea(m, s.q, s.v, s.a),
+        lambda m, s: oracles.inverse_dynamics(m, s.q, s.v, s.a),
+    ),
+    "rnea with forces": (
+        lambda m, s: sl.rnea(m, s.q, s.v, s.a, s.forces),
+        lambda m, s: oracles.inverse_dynamics(m, s.q, s.v, s.a, s.forces),
+    ),
+    "nonlinear_effects": (
+        lambda m, s: sl.nonlinear_effects(m, s.q, s.v),
+        lambda m, s: oracles.bias(m, s.q, s.v),
+    ),
+    "nonlinear_effects with forces": (
+        lambda m, s: sl.nonlinear_effects(m, s.q, s.v, s.forces),
+        lambda m, s: oracles.inverse_dynamics(m, s.q, s.v, 0.0 * s.a, s.forces),
+    ),
+    "gravity": (lambda m, s: sl.gravity(m, s.q), lambda m, s: oracles.gravity_torque(m, s.q)),
+    "gravity with forces": (
+        lambda m, s: sl.gravity(m, s.q, s.forces),
+        lambda m, s: oracles.inverse_dynamics(m, s.q, 0.0 * s.v, 0.0 * s.a, s.forces),
+    ),
+    "crba": (lambda m, s: sl.crba(m, s.q), lambda m, s: oracles.mass_matrix(m, s.q)),
+    "minverse": (lambda m, s: sl.minverse(m, s.q), lambda m, s: oracles.mass_matrix_inverse(m, s.q)),
+    "aba": (
+        lambda m, s: sl.aba(m, s.q, s.v, s.tau),
+        lambda m, s: oracles.forward_dynamics(m, s.q, s.v, s.tau),
+    ),
+    "aba with forces": (
+        lambda m, s: sl.aba(m, s.q, s.v, s.tau, s.forces),
+        lambda m, s: oracles.forward_dynamics(m, s.q, s.v, s.tau, s.forces),
+    ),
+    "ltl": (
+        lambda m, s: (lambda f: (f.U, f.D))(sl.ltl(m, sl.crba(m, s.q))),
+        lambda m, s: factors(oracles.mass_matrix(m, s.q)),
+    ),
+    "ltl upper": (ltl("upper"), lambda m, s: upper(m, s) @ s.tau),
+    "ltl lower": (ltl("lower"), lambda m, s: upper(m, s).T @ s.tau),
+    "ltl solve_upper": (ltl("solve_upper"), lambda m, s: np.linalg.solve(upper(m, s), s.tau)),
+    "ltl solve_lower": (ltl("solve_lower"), lambda m, s: np.linalg.solve(upper(m, s).T, s.tau)),
+    "ltl solve": (ltl("solve"), lambda m, s: np.linalg.solve(oracles.mass_matrix(m, s.q), s.tau)),
+    "center_of_mass": (lambda m, s: sl.center_of_mass(m, s.q), lambda m, s: oracles.center_of_mass(m, s.q)[0]),
+    "center_of_mass with v": (
+        lambda m, s: sl.center_of_mass(m, s.q, s.v),
+        lambda m, s: oracles.center_of_mass(m, s.q, s.v),
+    ),
+    "center_of_mass with a": (
+        lambda m, s: sl.center_of_mass(m, s.q, s.v, s.a),
+        lambda m, s: oracles.center_of_mass(m, s.q, s.v, s.a),
+    ),
+    "center_of_mass_jacobian": (
+        lambda m, s: sl.center_of_mass_jacobian(m, s.q),
+        lambda m, s: oracles.com_jacobian(m, s.q),
+    ),
+    "centroidal_momentum_matrix": (
+        lambda m, s: sl.centroidal_momentum_matrix(m, s.q),
+        lambda m, s: oracles.centroidal_momentum_matrix(m, s.q),
+    ),
+    "centroidal_momentum": (
+        lambda m, s: sl.centroidal_momentum(m, s.q, s.v),
+        lambda m, s: oracles.centroidal_momentum(m, s.q, s.v),
+    ),
+    "centroidal_momentum_drift": (
+        lambda m, s: sl.centroidal_momentum_drift(m, s.q, s.v),
+        lambda m, s: oracles.centroidal_momentum_drift(m, s.q, s.v),
+    ),
+    "centroidal_momentum_rate": (
+        lambda m, s: sl.centroidal_momentum_rate(m, s.q, s.v, s.a),
+        lambda m, s: oracles.centroidal_momentum_time_variation(m, s.q, s.v, s.a),
+    ),
+    "kinetic_energy": (
+        lambda m, s: sl.kinetic_energy(m, s.q, s.v),
+        lambda m, s: oracles.kinetic_energy(m, s.q, s.v),
+    ),
+    "potential_energy": (lambda m, s: sl.potential_energy(m, s.q), lambda m, s: oracles.potential_energy(m, s.q)),
+    "integrate": (lambda m, s: sl.integrate(m, s.q, s.v), lambda m, s: oracles.integrate(m, s.q, s.v)),
+    "difference": (lambda m, s: sl.difference(m, s.q, s.q1), lambda m, s: oracles.difference(m, s.q, s.q1)),
+    "interpolate": (
+        lambda m, s: sl.interpolate(m, s.q, s.q1, 0.3),
+        lambda m, s: oracles.integrate(m, s.q, 0.3 * oracles.difference(m, s.q, s.q1)),
+    ),
+    "distance": (
+        lambda m, s: sl.distance(m, s.q, s.q1),
+        lambda m, s: np.linalg.norm(oracles.difference(m, s.q, s.q1)),
+    ),
+    "integrate_jacobians": (lambda m, s: sl.integrate_jacobians(m, s.q, s.v), lambda m, s: group_maps(m, s.v)),
+    "difference_jacobians": (lambda m, s: sl.difference_jacobians(m, s.q, s.q1), difference_jacobians),
+}  # fmt: skip
