@@ -21,7 +21,7 @@ from saltus.kernel import Layout, kernel, st, zero
 from saltus.model.joint_kernels import axis_seen_from, joint_placement, joint_turn
 from saltus.model.model import Model
 from saltus.model.tree import algorithm
-from saltus.spatial.algebra import SE3, Mat3, Motion, Vec3, power
+from saltus.spatial.algebra import SE3, Mat3, Motion, Sym3, Vec2, Vec3, power
 from saltus.spatial.inertia import Rigid, act_rigid
 
 COMPOSITE = {"nj": {"place": SE3, "composite": Rigid}, "nv": {"axis": Motion}}
@@ -29,18 +29,24 @@ COMPOSITE = {"nj": {"place": SE3, "composite": Rigid}, "nv": {"axis": Motion}}
 
 @kernel
 def composite_inertias(tree, q, w):
-    """Fill `place`, `axis` and `composite`; the sum over all bodies is left at body 0."""
+    """Fill `axis` and `composite`; the sum over all bodies is left at body 0."""
     o = zero(q)
-    identity = Mat3(o + 1.0, o, o, o, o + 1.0, o, o, o, o + 1.0)
-    w.place[0] = SE3(identity, Vec3(o, o, o))
-    if tree.nj > 1:
-        w.place[0] = SE3(identity, -joint_placement(tree, 1, q, joint_turn(tree, 1, q)).p)
-    w.composite[0] = Rigid(o, Vec3(o, o, o), tree.inertia[0].J * o)
+    none, one = Vec3(o, o, o), o + 1.0
+    X = SE3(Mat3(one, o, o, o, one, o, o, o, one), none)
+    if tree.nj > 1:  # about the origin of body 1, which does not depend on its turn
+        X = SE3(X.R, -joint_placement(tree, 1, q, Vec2(one, o)).p)
+    w.place[0] = X
     for i in range(1, tree.nj):
-        X = w.place[tree.parent[i]] @ joint_placement(tree, i, q, joint_turn(tree, i, q))
-        w.place[i], w.composite[i] = X, act_rigid(X, tree.inertia[i])
+        if tree.parent[i] != i - 1:  # otherwise the parent is the body just before, still at hand
+            X = w.place[tree.parent[i]]
+        X = X @ joint_placement(tree, i, q, joint_turn(tree, i, q))
+        w.composite[i] = act_rigid(X, tree.inertia[i])
+        if not tree.leaf[i]:
+            w.place[i] = X
         for k in range(tree.iv[i], tree.end[i]):
             w.axis[k] = axis_seen_from(X, tree.axis[k])
+
+    w.composite[0] = Rigid(o, none, Sym3(o, o, o, o, o, o))
     for i in range(tree.nj - 1, 0, -1):
         parent = tree.parent[i]
         w.composite[parent] = w.composite[parent] + w.composite[i]

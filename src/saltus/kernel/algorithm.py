@@ -75,7 +75,6 @@ class Algorithm:
         self.arguments = self.inputs + self.outputs
         self.work = Layout(nj={}) if work is None else work
         self.signature = f"{kernel.__module__}.{kernel.__qualname__}{self.arguments}{self.work.fields}"
-        self._single = len(self.outputs) == 1
         self._fast: dict[int, Any] = {}
         self.when_coupled: Callable[..., Any] | None = None
         """What to do instead if the model has mimic joints (see model/coupling.py)."""
@@ -84,10 +83,7 @@ class Algorithm:
         """Run on NumPy or CUDA arrays. One sample of contiguous float64 arrays takes the shortest way there is."""
         fast = self._fast.get(len(inputs))
         if fast is not None:
-            if out is None:
-                answer = fast(model.handle, *inputs)
-            else:
-                answer = fast(model.handle, *inputs, *((out,) if self._single else out))
+            answer = fast(model.handle, inputs, out)
             if answer.__class__ is not int:
                 return answer
         from saltus.kernel.launch import launch

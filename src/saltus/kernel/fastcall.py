@@ -6,7 +6,8 @@ takes the workspace from its stack, makes the results if the caller gave none, c
 tuple of them. It returns an integer instead if an argument is not what it can take, or if an input is refused; the caller
 then goes the long way, which also finds the words for errors.
 
-    arguments from Python: the model's handle (addresses of ints and reals), the inputs that are there, the outputs or none
+    arguments from Python: the model's handle (addresses of ints and reals), the tuple of the inputs that are there, and
+    None, or the output, or the tuple of outputs
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 # struct PyArrayObject of NumPy's C interface (the same in NumPy 1 and 2), 64-bit CPython
 TYPE, DATA, NDIM, SHAPE, DTYPE, FLAGS = 8, 16, 24, 32, 56, 64
+LENGTH, ITEMS = 16, 24  # of a tuple
 C_CONTIGUOUS, ALIGNED, WRITEABLE = 0x1, 0x100, 0x400
 
 STACK_LIMIT = 16_384
@@ -45,7 +47,7 @@ def constants() -> Any:
     functions = get(np._core._multiarray_umath._ARRAY_API, None)
     new_array = ctypes.c_void_p.from_address(functions + 8 * NEW_ARRAY).value
     dtypes = [id(np.dtype(kind)) for kind in (np.float64, np.int32, np.int64)]
-    return np.array([id(np.ndarray), *dtypes, new_array], dtype=np.int64)
+    return np.array([id(np.ndarray), *dtypes, new_array, id(tuple), id(None)], dtype=np.int64)
 
 
 def layout_is_known() -> bool:
@@ -95,36 +97,45 @@ class _Wrapper(_Writer):
         super().__init__(ir.Function(self.module, ir.FunctionType(POINTER, [POINTER, POINTER, I64]), symbol))
         self.run = self.external(inner, I64, *[POINTER] * 5)
         known = self.load(self.function.args[0], DATA, POINTER)
-        self.array_type, self.double, self.int32, self.int64, self.new_array = (
-            self.load(known, 8 * k, I64) for k in range(5)
+        self.array_type, self.double, self.int32, self.int64, self.new_array, self.tuple_type, self.none = (
+            self.load(known, 8 * k, I64) for k in range(7)
         )
 
     def external(self, name: str, result: ir.Type, *arguments: ir.Type, variadic: bool = False) -> ir.Function:
         return ir.Function(self.module, ir.FunctionType(result, arguments, var_arg=variadic), name)
 
-    def array(self, position: int, dtype: Any, axes: int, written: bool = False) -> tuple[Any, Any, Any]:
-        """An argument with its data pointer and its shape, checked but for its lengths."""
-        place = self.load(self.function.args[1], 8 * position, POINTER)
+    def argument(self, position: int) -> Any:
+        return self.load(self.function.args[1], 8 * position, POINTER)
+
+    def items(self, place: Any, count: int) -> list[Any]:
+        """The items of a tuple that must have so many."""
+        self.equal(self.load(place, TYPE, I64), self.tuple_type)
+        self.equal(self.load(place, LENGTH, I64), ir.Constant(I64, count))
+        return [self.load(place, ITEMS + 8 * k, POINTER) for k in range(count)]
+
+    def array(self, place: Any, dtype: Any, axes: int, written: bool = False) -> tuple[Any, Any]:
+        """Data pointer and shape of an array, checked but for its lengths."""
         flags = ir.Constant(I32, C_CONTIGUOUS | ALIGNED | (WRITEABLE if written else 0))
         self.equal(self.load(place, TYPE, I64), self.array_type)
         self.equal(self.load(place, DTYPE, I64), dtype)
         self.equal(self.load(place, NDIM, I32), ir.Constant(I32, axes))
         self.equal(self.builder.and_(self.load(place, FLAGS, I32), flags), flags)
-        return place, self.load(place, DATA, POINTER), self.load(place, SHAPE, POINTER)
+        return self.load(place, DATA, POINTER), self.load(place, SHAPE, POINTER)
 
     def write(self) -> str:
         builder, algorithm = self.builder, self.algorithm
-        _, handle, _ = self.array(0, self.int64, 1)
+        handle, _ = self.array(self.argument(0), self.int64, 1)
         ints, reals = self.load(handle, 0, POINTER), self.load(handle, 8, POINTER)
         self.lengths = {name: builder.sext(self.load(ints, 4 * k, I32), I64) for k, name in enumerate(SIZES)}
         sizes = dict(self.lengths)
         count, given = len(algorithm.arguments), sum(self.present[: len(algorithm.inputs)])
         self.pointers = builder.alloca(I64, size=count)
         self.meta = builder.alloca(I64, size=(count + 1) * META_ENTRIES)
+        inputs = self.items(self.argument(1), given)
         for k, spec in enumerate(algorithm.inputs):
             data, length = ir.Constant(POINTER, None), ir.Constant(I64, 0)
             if self.present[k]:
-                _, data, shape = self.array(1 + k, self.int32 if spec.integer else self.double, len(spec.shape))
+                data, shape = self.array(inputs[k], self.int32 if spec.integer else self.double, len(spec.shape))
                 length = self.check_shape(spec, shape)
             self.note(k, data, ir.Constant(I64, 0) if spec.integer else length)
         needed: Any = ir.Constant(I64, 1)
@@ -134,13 +145,12 @@ class _Wrapper(_Writer):
         work = builder.alloca(ir.DoubleType(), size=needed)
         work.align = 64
         memory = [ints, reals, *(builder.bitcast(m, POINTER) for m in (self.pointers, self.meta, work))]
-        with builder.if_else(builder.icmp_signed("==", self.function.args[2], ir.Constant(I64, 1 + given))) as (new, old):
+        out = self.argument(2)
+        with builder.if_else(builder.icmp_signed("==", builder.ptrtoint(out, I64), self.none)) as (new, old):
             with new:
-                made = self.make_results()
-                self.finish(memory, made, fresh=True)
+                self.finish(memory, self.make_results(), fresh=True)
             with old:
-                self.equal(self.function.args[2], ir.Constant(I64, 1 + given + len(algorithm.outputs)))
-                self.finish(memory, self.take_results(1 + given), fresh=False)
+                self.finish(memory, self.take_results(out), fresh=False)
         builder.unreachable()
         builder.position_at_end(self.declined)
         builder.ret(self.integer(ir.Constant(I64, -1)))
@@ -184,12 +194,12 @@ class _Wrapper(_Writer):
             self.note_result(k, spec, self.load(new, DATA, POINTER), length)
         return made
 
-    def take_results(self, first: int) -> list[Any]:
-        taken = []
-        for k, spec in enumerate(self.algorithm.outputs):
-            place, data, shape = self.array(first + k, self.double, len(spec.shape), written=True)
-            taken.append(place)
-            self.note_result(len(self.algorithm.inputs) + k, spec, data, self.check_shape(spec, shape))
+    def take_results(self, out: Any) -> list[Any]:
+        count = len(self.algorithm.outputs)
+        taken = [out] if count == 1 else self.items(out, count)
+        for k, (spec, place) in enumerate(zip(self.algorithm.outputs, taken, strict=True), len(self.algorithm.inputs)):
+            data, shape = self.array(place, self.double, len(spec.shape), written=True)
+            self.note_result(k, spec, data, self.check_shape(spec, shape))
         return taken
 
     def note_result(self, k: int, spec: Spec, data: Any, length: Any) -> None:
@@ -243,14 +253,13 @@ class _MethodDef(ctypes.Structure):
 
 
 METH_FASTCALL = 0x80
-_alive: list[Any] = []
 
 
 def builtin(address: int, name: str) -> Any:
-    """The Python function at an address; what it refers to is kept alive as long as the process."""
+    """The Python function at an address."""
     method = _MethodDef(name.encode(), address, METH_FASTCALL, None)
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(method))  # for ever: the interpreter looks at it to the very end
     known = constants()
-    _alive.extend((method, known))
     new = ctypes.pythonapi.PyCFunction_NewEx
     new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
     return new(ctypes.addressof(method), known, None)

@@ -63,7 +63,9 @@ def launch(algorithm: Algorithm, model: Any, inputs: Sequence[Any], out: Any) ->
 def run_one(algorithm: Algorithm, model: Any, inputs: Sequence[NDArray[Any]], outputs: Sequence[NDArray[Any]]) -> bool:
     """Run one sample the short way, now that the inputs are what it takes; False if it cannot."""
     function = algorithm.prepare_one(len(inputs))
-    return function is not None and function(model.handle, *map(np.ascontiguousarray, inputs), *outputs).__class__ is not int
+    given = tuple(np.ascontiguousarray(value) for value in inputs)
+    out = outputs[0] if len(outputs) == 1 else tuple(outputs)
+    return function is not None and function(model.handle, given, out).__class__ is not int
 
 
 def run_batch(
