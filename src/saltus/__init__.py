@@ -32,7 +32,7 @@ from saltus.dynamics.kinematics import (
 )
 from saltus.dynamics.ltl import LTL, ltl, minverse
 from saltus.dynamics.rnea import gravity, nonlinear_effects, rnea
-from saltus.kernel.threads import get_threads, set_threads
+from saltus.kernel.lending import get_threads, set_threads
 from saltus.model import (
     Frame,
     FrameKind,

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from saltus.kernel.lending import lend
 from saltus.kernel.memory import Layout
 from saltus.kernel.tuples import kernel as mark_kernel
 
@@ -76,6 +77,7 @@ class Algorithm:
         self.work = Layout(nj={}) if work is None else work
         self.signature = f"{kernel.__module__}.{kernel.__qualname__}{self.arguments}{self.work.fields}"
         self._fast: dict[int, Any] = {}
+        self._batch: dict[int, Any] = {}
         self.when_coupled: Callable[..., Any] | None = None
         """What to do instead if the model has mimic joints (see model/coupling.py)."""
 
@@ -84,6 +86,11 @@ class Algorithm:
         fast = self._fast.get(len(inputs))
         if fast is not None:
             answer = fast(model.handle, inputs, out)
+            if answer.__class__ is not int:
+                return answer
+        batch = self._batch.get(len(inputs))
+        if batch is not None:
+            answer = batch(model.handle, inputs, out, lend())
             if answer.__class__ is not int:
                 return answer
         from saltus.kernel.launch import launch
@@ -112,12 +119,18 @@ class Algorithm:
         from saltus.kernel import fastcall, native
         from saltus.kernel.number import F64
 
-        if given not in self._fast:
-            known = fastcall.layout_is_known()
-            self._fast[given] = (
-                fastcall.builtin(native.address(self, F64, self.present(given), "one"), self.name) if known else None
-            )
-        return self._fast[given]
+        if given not in self._fast and fastcall.layout_is_known():
+            self._fast[given] = fastcall.builtin(native.address(self, F64, self.present(given), "one"), self.name)
+        return self._fast.get(given)
+
+    def prepare_batch(self, given: int) -> None:
+        """The builtin for batches in double precision with one leading axis, of which this was the first."""
+        from saltus.kernel import fastcall, native
+        from saltus.kernel.target import packet
+
+        if given not in self._batch and fastcall.layout_is_known():
+            address = native.address(self, packet(64), self.present(given), "many", native.CALL)
+            self._batch[given] = fastcall.builtin(address, self.name)
 
 
 ALGORITHMS: list[Algorithm] = []

@@ -39,6 +39,7 @@ from saltus.kernel.lower_memory import (
     span_at,
 )
 from saltus.kernel.memory import st
+from saltus.kernel.native import CALL
 from saltus.kernel.number import INT32, INT64, Number
 from saltus.kernel.scalar import less
 from saltus.kernel.target import target_machine
@@ -231,7 +232,7 @@ ENTRIES = {"run": run_entry, "one": run_entry, "many": many_entry}
 
 
 def emit(algorithm: Algorithm, number: Number, present: tuple[bool, ...], form: str, symbol: str) -> bytes:
-    """Compile; the object file defines the one symbol given."""
+    """Compile; the object file defines the symbol given, and with CALL behind it a wrapper for the interpreter."""
     function, signature = ENTRIES[form](algorithm, number, present)
     callback = CFunc(function, (signature.args, signature.return_type), locals={}, options=dict(OPTIONS))
     with global_compiler_lock:
@@ -239,22 +240,27 @@ def emit(algorithm: Algorithm, number: Number, present: tuple[bool, ...], form: 
         result.library.finalize()
     module = llvm.parse_assembly(result.library.get_llvm_str())
     inner = result.fndesc.llvm_cfunc_wrapper_name
+    keep = {symbol}
     if form == "one":
         module.link_in(llvm.parse_assembly(fastcall.wrapper(algorithm, present, inner, symbol)))
     else:
         module.get_function(inner).name = symbol
+    if form == "many" and number.bits == 64:
+        keep.add(symbol + CALL)
+        code = fastcall.wrapper(algorithm, present, symbol, symbol + CALL, number.width)
+        module.link_in(llvm.parse_assembly(code))
     machine = target_machine()
-    optimise(module, machine, keep=symbol)
+    optimise(module, machine, keep)
     return machine.emit_object(module)  # type: ignore[no-any-return]
 
 
-def optimise(module: Any, machine: Any, keep: str) -> None:
+def optimise(module: Any, machine: Any, keep: set[str]) -> None:
     """Make one function of all: tuples then live in registers, and nothing but `keep` is visible from outside."""
     for value in [*module.functions, *module.global_variables]:
-        if not value.is_declaration and value.name != keep:
+        if not value.is_declaration and value.name not in keep:
             value.linkage = llvm.Linkage.internal
     for function in module.functions:
-        if not function.is_declaration and function.name != keep:
+        if not function.is_declaration and function.name not in keep:
             function.add_function_attribute("alwaysinline")
     tuning = llvm.create_pipeline_tuning_options(speed_level=2)
     tuning.loop_vectorization = tuning.slp_vectorization = False

@@ -31,7 +31,7 @@ C_CONTIGUOUS, ALIGNED, WRITEABLE = 0x1, 0x100, 0x400
 STACK_LIMIT = 16_384
 """Longest workspace on the stack, in numbers (128 KiB); longer ones go the long way."""
 
-META_ENTRIES = 4
+META_ENTRIES, STRIDE, STAGE = 4, 1, 3
 I8, I32, I64 = ir.IntType(8), ir.IntType(32), ir.IntType(64)
 POINTER = I8.as_pointer()
 
@@ -90,12 +90,17 @@ class _Writer:
 
 
 class _Wrapper(_Writer):
-    """The wrapper of one algorithm, for a given set of arguments."""
+    """The wrapper of one algorithm for one sample, for a given set of arguments."""
+
+    leading: tuple[str, ...] = ()
+    """Axes in front of the declared shapes."""
+    parameters = (POINTER,) * 5
+    """Of the function that is called."""
 
     def __init__(self, algorithm: Algorithm, present: tuple[bool, ...], inner: str, symbol: str) -> None:
         self.algorithm, self.present, self.module = algorithm, present, ir.Module()
         super().__init__(ir.Function(self.module, ir.FunctionType(POINTER, [POINTER, POINTER, I64]), symbol))
-        self.run = self.external(inner, I64, *[POINTER] * 5)
+        self.run = self.external(inner, I64, *self.parameters)
         known = self.load(self.function.args[0], DATA, POINTER)
         self.array_type, self.double, self.int32, self.int64, self.new_array, self.tuple_type, self.none = (
             self.load(known, 8 * k, I64) for k in range(7)
@@ -135,15 +140,14 @@ class _Wrapper(_Writer):
         for k, spec in enumerate(algorithm.inputs):
             data, length = ir.Constant(POINTER, None), ir.Constant(I64, 0)
             if self.present[k]:
-                data, shape = self.array(inputs[k], self.int32 if spec.integer else self.double, len(spec.shape))
-                length = self.check_shape(spec, shape)
+                axes = self.axes(spec)
+                data, shape = self.array(inputs[k], self.int32 if spec.integer else self.double, len(axes))
+                length = self.check_shape(axes, shape)
             self.note(k, data, ir.Constant(I64, 0) if spec.integer else length)
-        needed: Any = ir.Constant(I64, 1)
+        self.numbers: Any = ir.Constant(I64, 1)
         for group, record in algorithm.work.records.items():
-            needed = builder.add(needed, builder.mul(sizes[group], ir.Constant(I64, record)))
-        self.require(builder.icmp_signed("<=", needed, ir.Constant(I64, STACK_LIMIT)))
-        work = builder.alloca(ir.DoubleType(), size=needed)
-        work.align = 64
+            self.numbers = builder.add(self.numbers, builder.mul(sizes[group], ir.Constant(I64, record)))
+        work = self.workspace()
         memory = [ints, reals, *(builder.bitcast(m, POINTER) for m in (self.pointers, self.meta, work))]
         out = self.argument(2)
         with builder.if_else(builder.icmp_signed("==", builder.ptrtoint(out, I64), self.none)) as (new, old):
@@ -156,16 +160,28 @@ class _Wrapper(_Writer):
         builder.ret(self.integer(ir.Constant(I64, -1)))
         return str(self.module)
 
+    def axes(self, spec: Spec) -> tuple[str | int, ...]:
+        return spec.shape if spec.integer else self.leading + spec.shape
+
+    def workspace(self) -> Any:
+        self.require(self.builder.icmp_signed("<=", self.numbers, ir.Constant(I64, STACK_LIMIT)))
+        work = self.builder.alloca(ir.DoubleType(), size=self.numbers)
+        work.align = 64
+        return work
+
+    def call(self, memory: list[Any]) -> Any:
+        return self.builder.call(self.run, memory)
+
     def note(self, k: int, data: Any, length: Any) -> None:
-        """Enter argument k into the tables."""
+        """Enter argument k, with so many numbers a sample, into the tables."""
         address = self.builder.ptrtoint(data, I64)
         self.builder.store(address, self.builder.gep(self.pointers, [ir.Constant(I64, k)]))
         self.builder.store(length, self.builder.gep(self.meta, [ir.Constant(I64, k * META_ENTRIES)]))
 
-    def check_shape(self, spec: Spec, shape: Any) -> Any:
+    def check_shape(self, axes: tuple[str | int, ...], shape: Any) -> Any:
         """Guard each axis; a size that is not the model's is set by the first argument that has it."""
         length: Any = ir.Constant(I64, 1)
-        for axis, name in enumerate(spec.shape):
+        for axis, name in enumerate(axes):
             found = self.load(shape, 8 * axis, I64)
             if isinstance(name, int):
                 self.equal(found, ir.Constant(I64, name))
@@ -173,22 +189,24 @@ class _Wrapper(_Writer):
                 self.equal(found, self.lengths[name])
             else:
                 self.lengths[name] = found
-            length = self.builder.mul(length, found)
+            if name not in self.leading:
+                length = self.builder.mul(length, found)
         return length
 
     def make_results(self) -> list[Any]:
         builder, made = self.builder, []
         maker = ir.FunctionType(POINTER, [I32, I64.as_pointer(), POINTER, I32]).as_pointer()
         for k, spec in enumerate(self.algorithm.outputs, len(self.algorithm.inputs)):
-            shape = builder.alloca(I64, size=max(len(spec.shape), 1))
+            shape = builder.alloca(I64, size=max(len(self.axes(spec)), 1))
             length: Any = ir.Constant(I64, 1)
-            for axis, name in enumerate(spec.shape):
+            for axis, name in enumerate(self.axes(spec)):
                 size = ir.Constant(I64, name) if isinstance(name, int) else self.lengths[name]
                 builder.store(size, builder.gep(shape, [ir.Constant(I64, axis)]))
-                length = builder.mul(length, size)
+                if name not in self.leading:
+                    length = builder.mul(length, size)
             dtype = builder.inttoptr(self.double, POINTER)
             builder.call(self.known("Py_IncRef", ir.VoidType(), POINTER), [dtype])  # the new array takes it
-            axes = ir.Constant(I32, len(spec.shape))
+            axes = ir.Constant(I32, len(self.axes(spec)))
             new = builder.call(builder.inttoptr(self.new_array, maker), [axes, shape, dtype, ir.Constant(I32, 0)])
             made.append(new)
             self.note_result(k, spec, self.load(new, DATA, POINTER), length)
@@ -198,13 +216,13 @@ class _Wrapper(_Writer):
         count = len(self.algorithm.outputs)
         taken = [out] if count == 1 else self.items(out, count)
         for k, (spec, place) in enumerate(zip(self.algorithm.outputs, taken, strict=True), len(self.algorithm.inputs)):
-            data, shape = self.array(place, self.double, len(spec.shape), written=True)
-            self.note_result(k, spec, data, self.check_shape(spec, shape))
+            data, shape = self.array(place, self.double, len(self.axes(spec)), written=True)
+            self.note_result(k, spec, data, self.check_shape(self.axes(spec), shape))
         return taken
 
     def note_result(self, k: int, spec: Spec, data: Any, length: Any) -> None:
         self.note(k, data, length)
-        if spec.zeroed:
+        if spec.zeroed and not self.leading:
             size = self.builder.mul(length, ir.Constant(I64, 8))
             fill = self.module.declare_intrinsic("llvm.memset", [POINTER, I64])
             self.builder.call(fill, [data, ir.Constant(I8, 0), size, ir.Constant(ir.IntType(1), 0)])
@@ -219,7 +237,7 @@ class _Wrapper(_Writer):
     def finish(self, memory: list[Any], results: list[Any], fresh: bool) -> None:
         """Run, and return the results (new references), or the status if it is not 0."""
         builder = self.builder
-        status = builder.call(self.run, memory)
+        status = self.call(memory)
         increase, decrease = (self.known(f"Py_{name}Ref", ir.VoidType(), POINTER) for name in ("Inc", "Dec"))
         with builder.if_then(builder.icmp_signed("!=", status, ir.Constant(I64, 0))):
             for result in results if fresh else ():
@@ -238,9 +256,68 @@ class _Wrapper(_Writer):
         builder.position_at_end(self.function.append_basic_block())
 
 
-def wrapper(algorithm: Algorithm, present: tuple[bool, ...], inner: str, symbol: str) -> str:
-    """LLVM code of the wrapper `symbol` around the function `run` named `inner`."""
-    return _Wrapper(algorithm, present, inner, symbol).write()
+class _BatchWrapper(_Wrapper):
+    """The wrapper for a batch with one leading axis, around `many`.
+
+    A fourth argument lends the thread's memory: an array of its address, its length in words, and how many samples are
+    worth a call of this kind (more are better dealt out to threads).
+    """
+
+    leading = ("batch",)
+    parameters = (POINTER,) * 5 + (I64,) * 2
+
+    def __init__(self, algorithm: Algorithm, present: tuple[bool, ...], inner: str, symbol: str, width: int) -> None:
+        super().__init__(algorithm, present, inner, symbol)
+        self.width, self.stage = width, ir.Constant(I64, 0)
+
+    def note(self, k: int, data: Any, length: Any) -> None:
+        super().note(k, data, length)
+        for entry, value in ((STRIDE, length), (STAGE, self.stage)):
+            self.builder.store(value, self.builder.gep(self.meta, [ir.Constant(I64, k * META_ENTRIES + entry)]))
+        self.stage = self.builder.add(self.stage, length)
+
+    def workspace(self) -> Any:
+        builder = self.builder
+        lent, _ = self.array(self.argument(3), self.int64, 1)
+        words, limit = self.load(lent, 8, I64), self.load(lent, 16, I64)
+        self.require(builder.icmp_signed("<=", self.lengths["batch"], limit))
+        needed = builder.add(self.stage, self.numbers)
+        for spec in self.algorithm.outputs:
+            length: Any = ir.Constant(I64, 1)
+            for size in spec.shape:
+                length = builder.mul(length, ir.Constant(I64, size) if isinstance(size, int) else self.lengths[size])
+            needed = builder.add(needed, length)
+        self.require(builder.icmp_signed("<=", builder.mul(needed, ir.Constant(I64, self.width)), words))
+        self.inputs_end = self.stage
+        return self.load(lent, 0, POINTER)
+
+    def make_results(self) -> list[Any]:
+        self.stage = self.inputs_end
+        return super().make_results()
+
+    def take_results(self, out: Any) -> list[Any]:
+        self.stage = self.inputs_end
+        return super().take_results(out)
+
+    def call(self, memory: list[Any]) -> Any:
+        """Note where the workspace begins, and run without the interpreter's lock."""
+        builder, count = self.builder, len(self.algorithm.arguments)
+        builder.store(self.stage, builder.gep(self.meta, [ir.Constant(I64, count * META_ENTRIES + STAGE)]))
+        release = self.known("PyEval_SaveThread", POINTER)
+        acquire = self.known("PyEval_RestoreThread", ir.VoidType(), POINTER)
+        state = builder.call(release, [])
+        status = builder.call(self.run, [*memory, ir.Constant(I64, 0), self.lengths["batch"]])
+        builder.call(acquire, [state])
+        return status
+
+
+def wrapper(
+    algorithm: Algorithm, present: tuple[bool, ...], inner: str, symbol: str, width: int | None = None
+) -> str:
+    """LLVM code of the wrapper `symbol` around the function `inner`: `run`, or with a width `many`."""
+    if width is None:
+        return _Wrapper(algorithm, present, inner, symbol).write()
+    return _BatchWrapper(algorithm, present, inner, symbol, width).write()
 
 
 class _MethodDef(ctypes.Structure):

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from saltus.kernel.launch import META, SIZE, leading_shape
 from saltus.kernel.number import Number
+from saltus.kernel.lending import scratch
 from saltus.kernel.target import packet
-from saltus.kernel.threads import entry, scratch
+from saltus.kernel.threads import entry
 
 if TYPE_CHECKING:
     from saltus.kernel.algorithm import Algorithm

@@ -60,6 +60,20 @@ def gather_block(typingctx, packed, column, base, sample, stride):
     return types.void(packed, *[types.int64] * 4), codegen
 
 
+PIECE = 256
+"""Bits. Wider stores to memory that is not aligned straddle cache lines, which costs more than it brings."""
+
+
+def store_in_pieces(builder: Any, row: Any, number: Any, pointer: Any) -> None:
+    count = min(PIECE // number.bits, number.width)
+    for first in range(0, number.width, count):
+        lanes = ir.Constant(ir.VectorType(ir.IntType(32), count), list(range(first, first + count)))
+        piece = builder.shuffle_vector(row, row, lanes)
+        place = builder.gep(pointer, [ir.Constant(I64, first)])
+        store = builder.store(piece, builder.bitcast(place, piece.type.as_pointer()))
+        store.align = number.bits // 8
+
+
 @intrinsic
 def scatter_block(typingctx, packed, column, base, sample, stride):
     """user[sample : sample + width, column : column + width] = packed[column : column + width]^T"""
@@ -73,8 +87,7 @@ def scatter_block(typingctx, packed, column, base, sample, stride):
             rows.append(load_packet(builder, number.bits, number.width, address(builder, packed, span, index)))
         for lane, row in enumerate(transposed(builder, rows)):
             index = builder.add(sample, ir.Constant(I64, lane))
-            pointer = _corner(builder, packed.word, base, index, stride, column)
-            store_packet(builder, number.width, row, pointer)
+            store_in_pieces(builder, row, number, _corner(builder, packed.word, base, index, stride, column))
         return context.get_dummy_value()
 
     return types.void(packed, *[types.int64] * 4), codegen

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from saltus.kernel.number import Number
 from saltus.kernel.target import packet
-from saltus.kernel.threads import deal, entry, scratch
+from saltus.kernel.lending import LINE, scratch
+from saltus.kernel.threads import deal, entry
 
 if TYPE_CHECKING:
     from saltus.kernel.algorithm import Algorithm
@@ -57,6 +58,8 @@ def launch(algorithm: Algorithm, model: Any, inputs: Sequence[Any], out: Any) ->
     outputs = results(algorithm, plan, out)
     if plan.leading or plan.dtype == SINGLE or not run_one(algorithm, model, arrays, outputs):
         run_batch(algorithm, model, plan, arrays, outputs)
+        if plan.dtype == DOUBLE:
+            algorithm.prepare_batch(len(inputs))
     return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
 
@@ -91,6 +94,14 @@ def run_batch(
 
     if any(deal(work, plan.count, plan.number.width)):
         raise ValueError(explain(algorithm, model, inputs))
+
+
+def aligned(shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
+    """A new array that starts at a cache line: packets are written to it in half the time."""
+    size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+    memory = np.empty(size + LINE, np.uint8)
+    start = -address(memory) % LINE
+    return memory[start : start + size].view(dtype).reshape(shape)
 
 
 def address(array: NDArray[Any]) -> int:
@@ -182,7 +193,7 @@ def leading_shape(algorithm: Algorithm, arrays: Sequence[Any], sizes: dict[str, 
 def results(algorithm: Algorithm, plan: Plan, out: Any) -> list[NDArray[Any]]:
     """The output arrays: new ones, or the caller's after a check."""
     if out is None:
-        return [np.empty(shape, plan.dtype) for shape in plan.shapes]
+        return [aligned(shape, plan.dtype) for shape in plan.shapes]
     given = [out] if len(plan.shapes) == 1 else list(out)
     for spec, shape, array in zip(algorithm.outputs, plan.shapes, given, strict=True):
         if not isinstance(array, np.ndarray) or array.shape != shape or array.dtype != plan.dtype:

@@ -16,7 +16,7 @@ import threading
 from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import saltus.kernel
 from saltus.kernel.number import Number
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from saltus.kernel.algorithm import Algorithm
 
 _lock = threading.RLock()
+
+CALL: Literal[".call"] = ".call"
+"""What the symbol of a wrapper for the interpreter has behind that of the function it wraps."""
 
 
 def cache_folder() -> Path:
@@ -105,16 +108,23 @@ def prepare(algorithm: Algorithm, number: Number, present: tuple[bool, ...], for
         return symbol, code
 
 
-def address(algorithm: Algorithm, number: Number, present: tuple[bool, ...], form: str) -> int:
-    """The address of a compiled function, compiled first if it is not in the cache."""
+@functools.cache
+def _load(algorithm: Algorithm, number: Number, present: tuple[bool, ...], form: str) -> str:
+    """Link a compiled function into the process; returns its symbol."""
     import llvmlite.binding as llvm
 
+    symbol, code = prepare(algorithm, number, present, form)
+    _engine().add_object_file(llvm.ObjectFileRef.from_data(code))
+    _engine().finalize_object()
+    return symbol
+
+
+def address(
+    algorithm: Algorithm, number: Number, present: tuple[bool, ...], form: str, suffix: Literal["", ".call"] = ""
+) -> int:
+    """The address of a compiled function, compiled first if it is not in the cache."""
     with _lock:
-        symbol, code = prepare(algorithm, number, present, form)
-        engine = _engine()
-        engine.add_object_file(llvm.ObjectFileRef.from_data(code))
-        engine.finalize_object()
-        return int(engine.get_function_address(symbol))
+        return int(_engine().get_function_address(_load(algorithm, number, present, form) + suffix))
 
 
 def _keep(file: Path, code: bytes) -> None:

@@ -1,0 +1,65 @@
+"""What a thread has of its own: memory for stage and workspace. And how many threads batches are dealt out to."""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+LINE = 64
+"""Bytes of a cache line."""
+
+GRAIN = 16
+"""Packets that a thread gets at least: below, waking it costs more than it brings."""
+
+SMALL = 4 * GRAIN
+"""Samples of a batch that is not worth dealing out, whatever the width of a packet."""
+
+_settings = {"threads": os.cpu_count() or 1}
+
+
+def set_threads(count: int) -> None:
+    """How many threads batches are dealt out to; at first, as many as the machine has processors.
+
+    >>> set_threads(2)
+    """
+    if count < 1:
+        raise ValueError(f"set_threads: expected a positive number of threads, got {count}")
+    _settings["threads"] = count
+
+
+def get_threads() -> int:
+    """How many threads batches are dealt out to."""
+    return _settings["threads"]
+
+
+class _Own(threading.local):
+    """A thread's memory, and what is told of it to compiled code: its address, its length in words, a batch's limit."""
+
+    def __init__(self) -> None:
+        self.memory = np.empty(0, np.uint8)
+        self.lent = np.zeros(3, np.int64)
+
+
+_own = _Own()
+
+
+def scratch(words: int, dtype: Any) -> NDArray[Any]:
+    """This thread's memory, aligned to a cache line; it grows and is used again."""
+    size = words * np.dtype(dtype).itemsize
+    if _own.memory.nbytes < size:
+        raw = np.empty(size + LINE, np.uint8)
+        start = -raw.ctypes.data % LINE
+        _own.memory = raw[start : start + size]
+        _own.lent[:2] = _own.memory.ctypes.data, size // 8
+    return _own.memory[:size].view(dtype)
+
+
+def lend() -> NDArray[np.int64]:
+    """This thread's memory as compiled code is told of it."""
+    lent = _own.lent
+    lent[2] = SMALL if _settings["threads"] > 1 else 1 << 40
+    return lent
