@@ -91,15 +91,26 @@ def deepest_joint(model: sl.Model) -> int:
 
 def make_inputs(model: sl.Model, count: int, names: str, seed: int = 0) -> dict[str, Any]:
     """The inputs asked for, `count` samples of each, seeded; a frame and a joint are the same for all."""
-    rng = np.random.default_rng(seed)
     joint = deepest_joint(model)
-    q = sl.random_configuration(model, rng, count)
-    made: dict[str, Any] = {"q": q, "q1": sl.random_configuration(model, rng, count), "u": rng.uniform(size=count)}
-    made |= {name: rng.normal(size=(count, model.nv)) for name in ("v", "a", "tau")}
-    made |= {"joint": joint, "frame": max(k for k, frame in enumerate(model.frames) if frame.joint == joint)}
-    if "M" in names.split():
-        made["M"] = sl.crba(model, q)
-    return {name: made[name] for name in names.split()}
+
+    def q(stream: int) -> Array:
+        return sl.random_configuration(model, np.random.default_rng([seed, stream]), count)
+
+    def tangent(stream: int) -> Array:
+        return np.random.default_rng([seed, stream]).normal(size=(count, model.nv))
+
+    make: dict[str, Callable[[], Any]] = {
+        "q": lambda: q(0),
+        "q1": lambda: q(1),
+        "v": lambda: tangent(2),
+        "a": lambda: tangent(3),
+        "tau": lambda: tangent(4),
+        "u": lambda: np.random.default_rng([seed, 5]).uniform(size=count),
+        "M": lambda: sl.crba(model, q(0)),
+        "joint": lambda: joint,
+        "frame": lambda: max(k for k, frame in enumerate(model.frames) if frame.joint == joint),
+    }
+    return {name: make[name]() for name in names.split()}
 
 
 def first(inputs: dict[str, Any], count: int | None = None, dtype: Any = np.float64) -> dict[str, Any]:

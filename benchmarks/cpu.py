@@ -6,9 +6,9 @@
 |---|---|
 | pin, one | one call from Python, contiguous float64 arrays in |
 | f64, f32 | time a sample of a batch on one thread, user arrays in and out (into `out=` where the function has it) |
-| threads | the same in float64 on all threads, each with a batch of its own |
+| threads | the same in float64 on all threads, each with a batch of its own (at least 256) |
 | x | how many times faster than `pin` |
-| peak | share of the core's arithmetic peak (see peak.py) that the f64 packets reach; operations are counted by an interpreted run |
+| peak | share of the core's arithmetic peak (peak.py) that the f64 packets reach; an interpreted run counts operations |
 
 A run of all robots and algorithms is kept in `results/`; any other is printed only, unless an output is named.
 """
@@ -30,16 +30,14 @@ from benchmarks.peak import peak_flops
 from benchmarks.peer import VERSION, Peer, as_arrays
 from benchmarks.robots import ROBOTS, chosen, saltus_model
 from saltus.kernel.native import cache_folder
-from saltus.kernel.target import packet
-from saltus.kernel.threads import GRAIN
 
 THREADS = sl.get_threads()
 TOLERANCE = 1e-8  # of the agreement with the peer; the tests ask for much more
 
 
 def threaded_batch(row: Row) -> int:
-    """A batch for every thread, and not less than a thread takes."""
-    return THREADS * max(row.batch, GRAIN * packet(64).width)
+    """A batch for every thread, and enough for them to be worth waking."""
+    return THREADS * max(row.batch, 256)
 
 
 def batch_call(row: Row, model: sl.Model, inputs: dict[str, Any]) -> Callable[[], Any]:
@@ -58,7 +56,7 @@ def disagreement(ours: Any, theirs: Any) -> float | None:
 
 
 def first_calls(row: Row, model: sl.Model) -> dict[str, Any]:
-    """How long the first call in each form takes, and whether anything had to be compiled for it."""
+    """How long the first call in each form takes [s], and how many functions the cache had to gain for it."""
     inputs = make_inputs(model, row.batch, row.inputs)
     forms = {"one": first(inputs), "f64": inputs, "f32": first(inputs, row.batch, np.float32)}
 
@@ -135,12 +133,13 @@ def main() -> None:
         options.repeats, options.milliseconds = 2, 0.2
     robots, names = chosen(options.robots, ROBOTS), chosen(options.algorithms, ALGORITHMS)
 
-    peak = peak_flops(options.repeats)
+    peak = peak_flops()
     result = circumstances("benchmarks.cpu") | {"peak_gflops": peak / 1e9, "threads": THREADS}
     result["versions"]["pin"] = VERSION
     result |= {"repeats": options.repeats, "milliseconds": options.milliseconds, "first_call_s": {}, "rows": []}
     machine = result["machine"]
-    print(f"{machine['model']}, {machine['vectors']}, {THREADS} threads, {peak / 1e9:.1f} GFLOP/s a core; pin {VERSION}\n")
+    print(f"{machine['model']}, {machine['vectors']}, {THREADS} threads; pin {VERSION}")
+    print(f"arithmetic peak of a core: {peak / 1e9:.1f} GFLOP/s\n")
 
     model = saltus_model(robots[0])
     print(f"{'first call [s]':28}{'one':>8}{'f64':>8}{'f32':>8}{'compiled':>10}")

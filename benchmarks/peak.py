@@ -1,7 +1,7 @@
 """The arithmetic peak of one core, measured: multiply-adds that depend on nothing but themselves, on packets.
 
-Ten chains keep two units busy at a latency of four or five cycles. What no algorithm can beat: 2 units x lanes x 2 operations
-x clock, on most processors.
+Ten chains keep two units busy at a latency of four or five cycles. No algorithm can beat it: on most processors,
+2 units x lanes x 2 operations x clock.
 """
 
 from __future__ import annotations

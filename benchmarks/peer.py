@@ -19,33 +19,33 @@ pin = import_pinocchio()
 VERSION: str = pin.__version__
 
 
-def factor_and_solve(model, data, M, x):  # M is in the data already
+def factor_and_solve(model: Any, data: Any, M: Any, x: Any) -> Any:  # M is in the data already
     pin.cholesky.decompose(model, data)
     return pin.cholesky.solve(model, data, x)
 
 
-def frame_placement(model, data, q, frame):
+def frame_placement(model: Any, data: Any, q: Any, frame: int) -> Any:
     pin.forwardKinematics(model, data, q)
     return pin.updateFramePlacement(model, data, frame)
 
 
-def frame_velocity(model, data, q, v, frame):
+def frame_velocity(model: Any, data: Any, q: Any, v: Any, frame: int) -> Any:
     pin.forwardKinematics(model, data, q, v)
     return pin.getFrameVelocity(model, data, frame, pin.LOCAL)
 
 
-def frame_acceleration(model, data, q, v, a, frame):
+def frame_acceleration(model: Any, data: Any, q: Any, v: Any, a: Any, frame: int) -> Any:
     pin.forwardKinematics(model, data, q, v, a)
     return pin.getFrameAcceleration(model, data, frame, pin.LOCAL)
 
 
-def frame_jacobian_dot(model, data, q, v, frame):
+def frame_jacobian_dot(model: Any, data: Any, q: Any, v: Any, frame: int) -> Any:
     pin.computeJointJacobiansTimeVariation(model, data, q, v)
     J = pin.getFrameJacobian(model, data, frame, pin.LOCAL)
     return J, pin.getFrameJacobianTimeVariation(model, data, frame, pin.LOCAL)
 
 
-def joint_jacobian_dot(model, data, q, v, joint):
+def joint_jacobian_dot(model: Any, data: Any, q: Any, v: Any, joint: int) -> Any:
     pin.computeJointJacobiansTimeVariation(model, data, q, v)
     J = pin.getJointJacobian(model, data, joint, pin.LOCAL)
     return J, pin.getJointJacobianTimeVariation(model, data, joint, pin.LOCAL)

@@ -6,12 +6,13 @@ environment stand in:
 | variable | names a folder with |
 |---|---|
 | `SALTUS_BENCH_PEER` | `lib/python3.*/site-packages` (Pinocchio, unpacked by hand) and `urdf/*.urdf` |
-| `SALTUS_BENCH_MODELS` | pickled models, written elsewhere by `python -m benchmarks.robots --pickle FOLDER`; no URDF is read |
+| `SALTUS_BENCH_MODELS` | pickled models, written elsewhere by `python -m benchmarks.robots --pickle FOLDER` |
 """
 
 from __future__ import annotations
 
 import argparse
+import logging
 import os
 import pickle
 import sys
@@ -69,6 +70,7 @@ def saltus_model(name: str) -> sl.Model:
     if MODELS:
         model: sl.Model = pickle.loads((Path(MODELS) / f"{robot.stem}.pkl").read_bytes())
         return model
+    logging.getLogger("saltus.model.urdf").setLevel(logging.ERROR)  # some links have inertias that no body can have
     return sl.load_urdf(urdf(robot), floating_base=robot.floating_base)
 
 
@@ -98,7 +100,7 @@ def chosen(names: str, known: Any) -> list[str]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Write the robots as pickled models, for a machine that cannot read URDF.")
+    parser = argparse.ArgumentParser(description="Pickle the models, for a machine that cannot read URDF.")
     parser.add_argument("--pickle", type=Path, required=True, metavar="FOLDER")
     folder = parser.parse_args().pickle
     folder.mkdir(parents=True, exist_ok=True)

@@ -84,6 +84,48 @@ def tilted(model: sl.Model, seed: int) -> sl.Model:
     return model.replace(gravity=np.random.default_rng(seed).normal(size=3) * 6.0)
 
 
+def rebuilt(model: sl.Model, root: str | None = None, mimics: dict[int, sl.Mimic] | None = None) -> sl.Model:
+    """The same joints and bodies from a builder: all below a root joint of this kind, some made mimic joints."""
+    builder = sl.ModelBuilder(model.name, model.gravity)
+    shift = 0
+    if root is not None:
+        builder.add_joint("root", root)
+        builder.add_body("root", 3.0, (0.1, -0.05, 0.02), np.diag([0.1, 0.12, 0.15]))
+        shift = 1
+    for i, joint in enumerate(model.joints[1:], start=1):
+        parent, mimic = joint.parent + shift, (mimics or {}).get(i)
+        builder.add_joint(joint.name, joint.kind, parent, joint.placement, joint.axis, mimic=mimic)
+        builder.add_body(joint.name, joint.mass, joint.com, joint.inertia)
+        builder.add_frame(f"tool_{i}", joint.name, joint.placement)
+    return builder.build()
+
+
+def floating_tree(seed: int, bodies: int) -> sl.Model:
+    """A random tree on a free-flying base, with a tilted gravity."""
+    branches = sl.random_model(seed, max(1, bodies - 1))
+    if bodies == 1:
+        branches = sl.ModelBuilder("body").build()
+    return tilted(rebuilt(branches, "free_flyer"), seed)
+
+
+def mimic_tree(seed: int, bodies: int) -> sl.Model:
+    """A random tree in which about half of the joints with an axis follow another one."""
+    rng = np.random.default_rng(seed)
+    model = sl.random_model(seed, bodies, ["revolute", "prismatic", "continuous", "spherical", "revolute"])
+    turning, straight = [sl.JointKind.CONTINUOUS], [sl.JointKind.REVOLUTE, sl.JointKind.PRISMATIC]
+    mimics: dict[int, sl.Mimic] = {}
+    for kinds in (turning, straight):
+        able = [i for i, joint in enumerate(model.joints) if joint.kind in kinds]
+        for i in able[1:]:
+            if rng.random() < 0.5:
+                free = [k for k in able if k not in mimics and k != i]
+                primary = model.joints[free[rng.integers(len(free))]].name
+                mimics[i] = sl.Mimic(primary, float(rng.uniform(-2.0, 2.0)), float(rng.normal()))
+    followed = {mimic.primary for mimic in mimics.values()}
+    mimics = {i: mimic for i, mimic in mimics.items() if model.joints[i].name not in followed}
+    return tilted(rebuilt(model, mimics=mimics), seed)
+
+
 @dataclass
 class Tree:
     name: str

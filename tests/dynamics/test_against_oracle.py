@@ -16,7 +16,7 @@ from scipy.linalg import block_diag, expm
 import saltus as sl
 from tests import oracles
 from tests.closeness import assert_close
-from tests.generators import TREES, State, make_tree
+from tests.generators import TREES, State, make_tree, mimic_tree, random_state
 
 TOLERANCE = 1e-10
 REFERENCES = ("local", "world", "local_world_aligned")
@@ -33,7 +33,7 @@ def factors(M: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def group_maps(model: sl.Model, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Ad(exp v)^-1 and the right Jacobian, the integral of exp(-s ad v) over s from 0 to 1, of all joints (nv, nv)."""
     back, right = [], []
-    for joint in model.joints[1:]:
+    for joint in (joint for joint in model.joints[1:] if not joint.mimic):
         S = oracles.joint_subspace(model, joint)
         if joint.kind not in (sl.JointKind.PLANAR, sl.JointKind.SPHERICAL, sl.JointKind.FREE_FLYER):
             back.append(np.eye(joint.nv))  # the other joints add: their group is commutative
@@ -247,23 +247,42 @@ def leaves(result: Any) -> list[np.ndarray]:
     return [leaf for part in result for leaf in leaves(part)] if isinstance(result, tuple) else [np.asarray(result)]
 
 
-@pytest.mark.parametrize(("seed", "bodies"), TREES)
-def test_all_algorithms(seed: int, bodies: int) -> None:
-    tree = make_tree(seed, bodies)
-    m, s = tree.model, tree.state
+def failures_of(m: sl.Model, s: State, name: str, algorithms: list[str]) -> list[str]:
+    """What went wrong, on one sample and on a batch of one, in words."""
     batch = s.map(lambda x: x[None])
     failures = []
-    for algorithm, (ours, theirs) in TABLE.items():
+    for algorithm in algorithms:
+        ours, theirs = TABLE[algorithm]
         least = SIZES[algorithm](m, s) if algorithm in SIZES else 0.0
         results = leaves(ours(m, s)), leaves(ours(m, batch)), leaves(theirs(m, s))
         for one, packed, right in zip(*results, strict=True):
             scale = max(float(np.abs(right).max(initial=0.0)), least)
             try:
-                assert_close(one, right, TOLERANCE, scale, f"{tree.name}: {algorithm}")
-                assert_close(packed, right[None], TOLERANCE, scale, f"{tree.name}: {algorithm}, batch")
+                assert_close(one, right, TOLERANCE, scale, f"{name}: {algorithm}")
+                assert_close(packed, right[None], TOLERANCE, scale, f"{name}: {algorithm}, batch")
             except AssertionError as error:
                 failures.append(str(error).splitlines()[0])
-    assert not failures
+    return failures
+
+
+@pytest.mark.parametrize(("seed", "bodies"), TREES)
+def test_all_algorithms(seed: int, bodies: int) -> None:
+    tree = make_tree(seed, bodies)
+    assert not failures_of(tree.model, tree.state, tree.name, list(TABLE))
+
+
+NOT_WITH_MIMICS = {algorithm for algorithm in TABLE if algorithm.startswith("ltl")}
+"""Mimic joints destroy the sparsity that the factorisation lives on: it refuses such models."""
+
+
+@pytest.mark.parametrize(("seed", "bodies"), [(seed, 2 + seed % 14) for seed in range(40)])
+def test_mimic_joints(seed: int, bodies: int) -> None:
+    model = mimic_tree(seed, bodies)
+    state = random_state(model, seed)
+    assert not failures_of(model, state, model.name, [name for name in TABLE if name not in NOT_WITH_MIMICS])
+    if any(joint.mimic for joint in model.joints):
+        with pytest.raises(ValueError, match=r"ltl: M .*mimic"):
+            sl.ltl(model, sl.crba(model, state.q))
 
 
 @pytest.mark.parametrize(("seed", "bodies"), TREES[::10])
@@ -294,3 +313,7 @@ def test_table_is_complete() -> None:
     """A new public function needs an entry here (or a place among what is no algorithm)."""
     public = {name for name in sl.__all__ if callable(getattr(sl, name))}
     assert public - NOT_ALGORITHMS == {algorithm.split()[0] for algorithm in TABLE}
+
+
+def test_most_mimic_trees_have_mimics() -> None:
+    assert sum(any(joint.mimic for joint in mimic_tree(seed, 2 + seed % 14).joints) for seed in range(40)) > 25

@@ -94,22 +94,31 @@ def _aba(tree, q, v, tau, forces, w, a):
 def _solve_coupled(model: Model, q: ArrayLike, v: ArrayLike, tau: ArrayLike, forces: ArrayLike | None = None) -> Array:
     """Mimic joints tie branches of the tree together, which no sweep over it sees: solve with the inertia matrix."""
     rest = np.asarray(tau) - nonlinear_effects(model, q, v, forces)
-    solution: Array = np.linalg.solve(crba(model, q), rest[..., None])[..., 0]
-    return solution
+    return np.linalg.solve(crba(model, q), rest[..., None])[..., 0]  # type: ignore[return-value]
 
 
 _aba.when_coupled = _solve_coupled
 
 
-def aba(model: Model, q: ArrayLike, v: ArrayLike, tau: ArrayLike, forces: ArrayLike | None = None, *, out: Array | None = None) -> Array:
+def aba(
+    model: Model,
+    q: ArrayLike,
+    v: ArrayLike,
+    tau: ArrayLike,
+    forces: ArrayLike | None = None,
+    *,
+    out: Array | None = None,
+) -> Array:
     """Joint accelerations (..., nv) [rad/s^2, m/s^2] under the torques `tau`.
 
     `q` (..., nq), `v` and `tau` (..., nv); `forces` (..., njoints, 6), external forces on each joint's body in its own
     frame, linear first [N, N m] (row 0, the universe, does not count).
 
     >>> import numpy as np, saltus as sl
-    >>> robot = sl.random_model(seed=0, bodies=1, kinds=["free_flyer"])
-    >>> sl.aba(robot, robot.neutral(), np.zeros(6), np.zeros(6)).round(6) + 0.0
+    >>> builder = sl.ModelBuilder("brick")
+    >>> builder.add_body(builder.add_joint("root", "free_flyer"), mass=1.0, inertia=np.eye(3))
+    >>> brick = builder.build()
+    >>> sl.aba(brick, brick.neutral(), np.zeros(6), np.zeros(6)).round(6) + 0.0
     array([ 0.  ,  0.  , -9.81,  0.  ,  0.  ,  0.  ])
     """
     return _aba.call(model, (q, v, tau) if forces is None else (q, v, tau, forces), out)

@@ -24,7 +24,7 @@ from saltus.model.tree import algorithm
 from saltus.spatial.algebra import SE3, Mat3, Motion, Sym3, Vec2, Vec3, power
 from saltus.spatial.inertia import Rigid, act_rigid
 
-COMPOSITE = {"nj": {"place": SE3, "composite": Rigid}, "nv": {"axis": Motion}}
+COMPOSITE: dict[str, dict[str, type | None]] = {"nj": {"place": SE3, "composite": Rigid}, "nv": {"axis": Motion}}
 
 
 @kernel

@@ -1,6 +1,6 @@
 """Kinetic and potential energy.
 
-    T = 1/2 v^T M(q) v,      V = -m g^T c(q)
+T = 1/2 v^T M(q) v,      V = -m g^T c(q)
 """
 
 from __future__ import annotations

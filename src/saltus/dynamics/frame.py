@@ -117,7 +117,9 @@ def _frame_placement(tree, which, q, w, placement):
     store_matrix(placement, 0, X)
 
 
-@algorithm(inputs={"which": "3 int", "q": "nq", "v": "nv", "a": "nv optional"}, outputs={"velocity": "6", "acceleration": "6"})
+@algorithm(
+    inputs={"which": "3 int", "q": "nq", "v": "nv", "a": "nv optional"}, outputs={"velocity": "6", "acceleration": "6"}
+)
 def _frame_motion(tree, which, q, v, a, w, velocity, acceleration):
     i, o = selected_body(tree, which), zero(q)
     X = selected_placement(tree, which, o)

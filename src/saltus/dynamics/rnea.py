@@ -91,7 +91,9 @@ def _gravity(tree, q, forces, w, tau):
     newton_euler(tree, q, None, None, forces, w, tau)
 
 
-def rnea(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike, forces: ArrayLike | None = None, *, out: Array | None = None) -> Array:
+def rnea(
+    model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike, forces: ArrayLike | None = None, *, out: Array | None = None
+) -> Array:
     """Joint torques (..., nv) [N m, N] that give the accelerations `a`.
 
     `q` (..., nq), `v` and `a` (..., nv); `forces` (..., njoints, 6), external forces on each joint's body in its own frame,
@@ -106,7 +108,9 @@ def rnea(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike, forces: ArrayLi
     return _rnea.call(model, (q, v, a) if forces is None else (q, v, a, forces), out)
 
 
-def nonlinear_effects(model: Model, q: ArrayLike, v: ArrayLike, forces: ArrayLike | None = None, *, out: Array | None = None) -> Array:
+def nonlinear_effects(
+    model: Model, q: ArrayLike, v: ArrayLike, forces: ArrayLike | None = None, *, out: Array | None = None
+) -> Array:
     """Torques (..., nv) that hold the accelerations at zero: Coriolis, centrifugal, gravity, external forces.
 
     >>> import numpy as np, saltus as sl

@@ -152,7 +152,11 @@ class Parts:
 def run_entry(algorithm: Algorithm, number: Number, present: tuple[bool, ...]) -> tuple[Any, Any]:
     parts = Parts(algorithm, number, present, "direct")
     tree_of, view_of, inputs_of, outputs_of = parts.tree, parts.view, parts.inputs, parts.outputs
-    configurations_of, kernel, not_unit = parts.configurations, parts.kernel, not_unit_test(algorithm, parts.defect, number)
+    configurations_of, kernel, not_unit = (
+        parts.configurations,
+        parts.kernel,
+        not_unit_test(algorithm, parts.defect, number),
+    )
     at, count = span_at(SpanType(number)), len(algorithm.inputs)
 
     def run(ints, reals, pointers, meta, work):
@@ -162,7 +166,10 @@ def run_entry(algorithm: Algorithm, number: Number, present: tuple[bool, ...]) -
             if holds_non_finite(at(pointers[j], 1), meta[META * j + SIZE]):
                 status = NOT_FINITE
         status |= not_unit(tree, configurations_of(pointers, meta, work, 0))
-        kernel(tree, *(inputs_of(pointers, meta, work, 0) + (view_of(ints, (work,)),) + outputs_of(pointers, meta, work, 0)))
+        kernel(
+            tree,
+            *(inputs_of(pointers, meta, work, 0) + (view_of(ints, (work,)),) + outputs_of(pointers, meta, work, 0)),
+        )
         return status
 
     return run, types.int64(parts.ints, parts.reals, parts.addresses, parts.addresses, parts.work)
@@ -171,7 +178,11 @@ def run_entry(algorithm: Algorithm, number: Number, present: tuple[bool, ...]) -
 def many_entry(algorithm: Algorithm, number: Number, present: tuple[bool, ...]) -> tuple[Any, Any]:
     parts = Parts(algorithm, number, present, "staged")
     tree_of, view_of, inputs_of, outputs_of = parts.tree, parts.view, parts.inputs, parts.outputs
-    configurations_of, kernel, not_unit = parts.configurations, parts.kernel, not_unit_test(algorithm, parts.defect, number)
+    configurations_of, kernel, not_unit = (
+        parts.configurations,
+        parts.kernel,
+        not_unit_test(algorithm, parts.defect, number),
+    )
     count, total, width = len(algorithm.inputs), len(algorithm.arguments), number.width
 
     def many(ints, reals, pointers, meta, work, start, stop):
@@ -251,7 +262,7 @@ def emit(algorithm: Algorithm, number: Number, present: tuple[bool, ...], form: 
         module.link_in(llvm.parse_assembly(code))
     machine = target_machine()
     optimise(module, machine, keep)
-    return machine.emit_object(module)  # type: ignore[no-any-return]
+    return machine.emit_object(module)
 
 
 def optimise(module: Any, machine: Any, keep: set[str]) -> None:

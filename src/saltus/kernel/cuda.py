@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -78,7 +79,9 @@ class DeviceArray:
         try:
             interface = array.__cuda_array_interface__
         except AttributeError:
-            raise TypeError(f"{name}: {spec.name} is a {type(array).__name__}, expected a CUDA array like the others") from None
+            raise TypeError(
+                f"{name}: {spec.name} is a {type(array).__name__}, expected a CUDA array like the others"
+            ) from None
         self.shape, self.dtype = tuple(interface["shape"]), np.dtype(interface["typestr"])
         self.ndim, self.address = len(self.shape), interface["data"][0]
         strides = interface.get("strides")
@@ -89,7 +92,7 @@ class DeviceArray:
     def flat(self, first: int, last: int) -> int | None:
         """The stride of axes first ... last - 1 taken as one, or None if they are not evenly spaced."""
         axes = [(n, s) for n, s in zip(self.shape[first:last], self.strides[first:last], strict=True) if n > 1]
-        even = all(s == n1 * s1 for (_, s), (n1, s1) in zip(axes, axes[1:], strict=False))
+        even = all(s == n1 * s1 for (_, s), (n1, s1) in pairwise(axes))
         return (axes[-1][1] if axes else 0) if even else None
 
 
@@ -120,14 +123,18 @@ def launch(algorithm: Algorithm, model: Any, inputs: Sequence[Any], out: Any) ->
     return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
 
-def make_outputs(algorithm: Algorithm, like: Any, leading: tuple[int, ...], sizes: dict[str, int], out: Any) -> list[Any]:
+def make_outputs(
+    algorithm: Algorithm, like: Any, leading: tuple[int, ...], sizes: dict[str, int], out: Any
+) -> list[Any]:
     """Result arrays of the library that `like` is of, zero where a kernel writes only part of them."""
     shapes = [leading + spec.resolve(sizes) for spec in algorithm.outputs]
     if out is not None:
         given = [out] if len(shapes) == 1 else list(out)
         for spec, shape, array in zip(algorithm.outputs, shapes, given, strict=True):
             if tuple(array.shape) != shape:
-                raise ValueError(f"{algorithm.name}: out for {spec.name} has shape {tuple(array.shape)}, expected {shape}")
+                raise ValueError(
+                    f"{algorithm.name}: out for {spec.name} has shape {tuple(array.shape)}, expected {shape}"
+                )
             if spec.zeroed:
                 array[...] = 0
         return given
@@ -139,7 +146,10 @@ def make_outputs(algorithm: Algorithm, like: Any, leading: tuple[int, ...], size
     if library == "cupy":
         import cupy
 
-        return [cupy.zeros(shape, like.dtype) if s.zeroed else cupy.empty(shape, like.dtype) for s, shape in zip(algorithm.outputs, shapes, strict=True)]
+        return [
+            cupy.zeros(shape, like.dtype) if s.zeroed else cupy.empty(shape, like.dtype)
+            for s, shape in zip(algorithm.outputs, shapes, strict=True)
+        ]
     return [
         cuda.to_device(np.zeros(shape, like.dtype)) if s.zeroed else cuda.device_array(shape, like.dtype)
         for s, shape in zip(algorithm.outputs, shapes, strict=True)
@@ -177,7 +187,7 @@ def device_memory(tables: Any, number: Number) -> DeviceMemory:
     key = (cuda.get_current_device().id, number)
     if key not in tables.devices:
         tables.devices[key] = DeviceMemory(tables, number)
-    return tables.devices[key]  # type: ignore[no-any-return]
+    return tables.devices[key]
 
 
 def describe(
@@ -200,8 +210,8 @@ def describe(
             stride = None
         if step is None or stride is None:
             raise ValueError(
-                f"{algorithm.name}: {spec.name} has shape {array.shape} and strides {array.strides}: on a GPU, samples and their "
-                f"numbers must lie evenly; broadcast it to {leading} and make it contiguous"
+                f"{algorithm.name}: {spec.name} has shape {array.shape} and strides {array.strides}: on a GPU, samples and "
+                f"their numbers must lie evenly; broadcast it to {leading} and make it contiguous"
             )
         pointers[k] = array.address
         meta[k, SIZE] = int(np.prod(spec.resolve(sizes), dtype=np.int64))

@@ -44,7 +44,7 @@ def constants() -> Any:
     """Addresses that the wrapper compares with or calls; they differ from process to process."""
     get = ctypes.pythonapi.PyCapsule_GetPointer
     get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-    functions = get(np._core._multiarray_umath._ARRAY_API, None)
+    functions = get(np._core._multiarray_umath._ARRAY_API, None)  # type: ignore[attr-defined]
     new_array = ctypes.c_void_p.from_address(functions + 8 * NEW_ARRAY).value
     dtypes = [id(np.dtype(kind)) for kind in (np.float64, np.int32, np.int64)]
     return np.array([id(np.ndarray), *dtypes, new_array, id(tuple), id(None)], dtype=np.int64)
@@ -94,7 +94,7 @@ class _Wrapper(_Writer):
 
     leading: tuple[str, ...] = ()
     """Axes in front of the declared shapes."""
-    parameters = (POINTER,) * 5
+    parameters: tuple[ir.Type, ...] = (POINTER,) * 5
     """Of the function that is called."""
 
     def __init__(self, algorithm: Algorithm, present: tuple[bool, ...], inner: str, symbol: str) -> None:
@@ -137,12 +137,14 @@ class _Wrapper(_Writer):
         self.pointers = builder.alloca(I64, size=count)
         self.meta = builder.alloca(I64, size=(count + 1) * META_ENTRIES)
         inputs = self.items(self.argument(1), given)
+        self.read: list[tuple[Any, Any]] = []
         for k, spec in enumerate(algorithm.inputs):
             data, length = ir.Constant(POINTER, None), ir.Constant(I64, 0)
             if self.present[k]:
                 axes = self.axes(spec)
                 data, shape = self.array(inputs[k], self.int32 if spec.integer else self.double, len(axes))
                 length = self.check_shape(axes, shape)
+                self.read.append((data, length))
             self.note(k, data, ir.Constant(I64, 0) if spec.integer else length)
         self.numbers: Any = ir.Constant(I64, 1)
         for group, record in algorithm.work.records.items():
@@ -217,15 +219,30 @@ class _Wrapper(_Writer):
         taken = [out] if count == 1 else self.items(out, count)
         for k, (spec, place) in enumerate(zip(self.algorithm.outputs, taken, strict=True), len(self.algorithm.inputs)):
             data, shape = self.array(place, self.double, len(self.axes(spec)), written=True)
-            self.note_result(k, spec, data, self.check_shape(self.axes(spec), shape))
+            length = self.check_shape(self.axes(spec), shape)
+            self.keep_apart(data, length)
+            self.note_result(k, spec, data, length)
         return taken
+
+    def keep_apart(self, data: Any, length: Any) -> None:
+        """Guard against an output that overlaps an input: kernels read inputs after they begin to write."""
+        builder = self.builder
+        start, end = builder.ptrtoint(data, I64), builder.ptrtoint(builder.gep(data, [self.size(length)]), I64)
+        for other, other_length in self.read if not self.leading else ():
+            first = builder.ptrtoint(other, I64)
+            last = builder.ptrtoint(builder.gep(other, [self.size(other_length)]), I64)
+            before, after = builder.icmp_unsigned("<=", end, first), builder.icmp_unsigned("<=", last, start)
+            self.require(builder.or_(before, after))
+
+    def size(self, length: Any) -> Any:
+        """Bytes of so many numbers."""
+        return self.builder.mul(length, ir.Constant(I64, 8))
 
     def note_result(self, k: int, spec: Spec, data: Any, length: Any) -> None:
         self.note(k, data, length)
         if spec.zeroed and not self.leading:
-            size = self.builder.mul(length, ir.Constant(I64, 8))
             fill = self.module.declare_intrinsic("llvm.memset", [POINTER, I64])
-            self.builder.call(fill, [data, ir.Constant(I8, 0), size, ir.Constant(ir.IntType(1), 0)])
+            self.builder.call(fill, [data, ir.Constant(I8, 0), self.size(length), ir.Constant(ir.IntType(1), 0)])
 
     def known(self, name: str, result: ir.Type, *arguments: ir.Type, variadic: bool = False) -> ir.Function:
         """A function of CPython's, declared once."""
@@ -311,9 +328,7 @@ class _BatchWrapper(_Wrapper):
         return status
 
 
-def wrapper(
-    algorithm: Algorithm, present: tuple[bool, ...], inner: str, symbol: str, width: int | None = None
-) -> str:
+def wrapper(algorithm: Algorithm, present: tuple[bool, ...], inner: str, symbol: str, width: int | None = None) -> str:
     """LLVM code of the wrapper `symbol` around the function `inner`: `run`, or with a width `many`."""
     if width is None:
         return _Wrapper(algorithm, present, inner, symbol).write()
@@ -321,7 +336,7 @@ def wrapper(
 
 
 class _MethodDef(ctypes.Structure):
-    _fields_ = [  # noqa: RUF012
+    _fields_ = [
         ("name", ctypes.c_char_p),
         ("function", ctypes.c_void_p),
         ("flags", ctypes.c_int),

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from saltus.kernel.launch import META, SIZE, leading_shape
-from saltus.kernel.number import Number
 from saltus.kernel.lending import scratch
+from saltus.kernel.number import Number
 from saltus.kernel.target import packet
 from saltus.kernel.threads import entry
 
@@ -28,7 +28,10 @@ def push_forward(
     `slopes` holds, for each input of shape s, an array (directions, *s), or None where the input stays as it is; each output
     of shape s comes with slopes (directions, *s). Slopes of a configuration are those of its coordinates.
     """
-    values = [np.asarray(x, np.int32 if spec.integer else np.float64) for spec, x in zip(algorithm.inputs, inputs, strict=False)]
+    values = [
+        np.asarray(x, np.int32 if spec.integer else np.float64)
+        for spec, x in zip(algorithm.inputs, inputs, strict=False)
+    ]
     sizes = algorithm.sizes(model.tables, values)
     if leading_shape(algorithm, values, sizes) != ():
         raise ValueError(f"{algorithm.name}: derivatives take one sample at a time")

@@ -62,18 +62,18 @@ class Counted:
 
 
 @defines(sqrt, Counted)
-def _(x):
+def _(x: Counted) -> Counted:
     x.counts["root"] = x.counts.get("root", 0) + 1
     return Counted(sqrt(float(x.value)), x.counts)
 
 
 @defines(floor, Counted)
-def _(x):
+def _(x: Counted) -> Counted:
     return Counted(floor(float(x.value)), x.counts)
 
 
 @defines(fabs, Counted)
-def _(x):
+def _(x: Counted) -> Counted:
     return Counted(abs(x.value), x.counts)
 
 

@@ -143,5 +143,3 @@ def not_finite(typingctx, span, i):
         return found
 
     return types.boolean(span, types.int64), codegen
-
-

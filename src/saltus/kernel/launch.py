@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from saltus.kernel.lending import LINE, scratch
 from saltus.kernel.number import Number
 from saltus.kernel.target import packet
-from saltus.kernel.lending import LINE, scratch
 from saltus.kernel.threads import deal, entry
 
 if TYPE_CHECKING:
@@ -66,7 +66,10 @@ def launch(algorithm: Algorithm, model: Any, inputs: Sequence[Any], out: Any) ->
 def run_one(algorithm: Algorithm, model: Any, inputs: Sequence[NDArray[Any]], outputs: Sequence[NDArray[Any]]) -> bool:
     """Run one sample the short way, now that the inputs are what it takes; False if it cannot."""
     function = algorithm.prepare_one(len(inputs))
-    given = tuple(np.ascontiguousarray(value) for value in inputs)
+    given = tuple(
+        value.copy() if any(np.may_share_memory(value, output) for output in outputs) else np.ascontiguousarray(value)
+        for value in inputs
+    )
     out = outputs[0] if len(outputs) == 1 else tuple(outputs)
     return function is not None and function(model.handle, given, out).__class__ is not int
 
@@ -101,7 +104,7 @@ def aligned(shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
     size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
     memory = np.empty(size + LINE, np.uint8)
     start = -address(memory) % LINE
-    return memory[start : start + size].view(dtype).reshape(shape)
+    return memory[start : start + size].view(dtype).reshape(shape)  # type: ignore[no-any-return]
 
 
 def address(array: NDArray[Any]) -> int:
@@ -132,7 +135,16 @@ def make_plan(algorithm: Algorithm, model: Any, arrays: Sequence[NDArray[Any]]) 
     meta[total, STAGE] = stage
     words = (stage + algorithm.work.length(sizes) + 1) * number.words
     shapes = tuple(leading + spec.resolve(sizes) for spec in algorithm.outputs)
-    return Plan(leading, int(np.prod(leading, dtype=np.int64)), number, dtype, tuple(expanded[: len(arrays)]), shapes, meta, words)
+    return Plan(
+        leading,
+        int(np.prod(leading, dtype=np.int64)),
+        number,
+        dtype,
+        tuple(expanded[: len(arrays)]),
+        shapes,
+        meta,
+        words,
+    )
 
 
 def coupled(algorithm: Algorithm, model: Any, inputs: Sequence[Any], out: Any) -> Any:
@@ -140,7 +152,9 @@ def coupled(algorithm: Algorithm, model: Any, inputs: Sequence[Any], out: Any) -
     answer = model.coupling.run(algorithm, model, tuple(inputs))
     if out is None:
         return answer
-    for target, value in zip([out] if len(algorithm.outputs) == 1 else out, [answer] if len(algorithm.outputs) == 1 else answer, strict=True):
+    for target, value in zip(
+        [out] if len(algorithm.outputs) == 1 else out, [answer] if len(algorithm.outputs) == 1 else answer, strict=True
+    ):
         target[...] = value
     return out
 
@@ -180,7 +194,7 @@ def leading_shape(algorithm: Algorithm, arrays: Sequence[Any], sizes: dict[str, 
             expected = ", ".join(map(str, ("...", *wanted) if not spec.integer else wanted))
             named = ", ".join(map(str, spec.shape))
             raise ValueError(
-                f"{algorithm.name}: {spec.name} has shape {tuple(array.shape)}, expected ({expected}): ({named}) of the model"
+                f"{algorithm.name}: {spec.name} has shape {tuple(array.shape)}, expected ({expected}), the model's ({named})"
             )
         shapes.append(() if spec.integer else tuple(array.shape[:split]))
     try:
@@ -219,5 +233,3 @@ def explain(algorithm: Algorithm, model: Any, inputs: Sequence[NDArray[Any]]) ->
                     index = f"[{', '.join(map(str, place))}]" if place else ""
                     return f"{algorithm.name}: {spec.name}{index}: {words}"
     raise AssertionError("a kernel refused its inputs, yet they are finite and of unit length")
-
-

@@ -131,7 +131,9 @@ def _unary(name: str) -> Any:
         def codegen(context, builder, sig, args):
             suffix = f"v{a.width}f{a.bits}" if a.width > 1 else f"f{a.bits}"
             signature = ir.FunctionType(a.llvm, [a.llvm])
-            return builder.call(cgutils.get_or_insert_function(builder.module, signature, f"llvm.{name}.{suffix}"), args)
+            return builder.call(
+                cgutils.get_or_insert_function(builder.module, signature, f"llvm.{name}.{suffix}"), args
+            )
 
         return a(a), codegen
 

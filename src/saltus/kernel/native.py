@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from saltus.kernel.algorithm import Algorithm
 
 _lock = threading.RLock()
+HERE = Path(saltus.kernel.__file__).parent
 
 CALL: Literal[".call"] = ".call"
 """What the symbol of a wrapper for the interpreter has behind that of the function it wraps."""
@@ -54,7 +55,7 @@ def _environment() -> bytes:
     for text in (sys.version, version("numba"), version("llvmlite"), llvm.get_host_cpu_name()):
         digest.update(text.encode())
     digest.update(llvm.get_host_cpu_features().flatten().encode())
-    for file in sorted(Path(saltus.kernel.__file__).parent.glob("*.py")):
+    for file in sorted(HERE.glob("*.py")):
         digest.update(file.read_bytes())
     return digest.digest()
 
@@ -76,7 +77,8 @@ def _key(algorithm: Algorithm, number: Number, present: tuple[bool, ...], form: 
     seen: set[Any] = set()
     for function in (algorithm.kernel, algorithm.tables.defect):
         _files(function, seen, found=files)
-    files.update(inspect.getfile(d.function) for ds in DEFINITIONS.values() for d in ds)
+    defined = {inspect.getfile(d.function) for ds in DEFINITIONS.values() for d in ds}
+    files.update(file for file in defined if Path(file).parent != HERE)  # those of this package are in _environment
     digest = hashlib.sha256(_environment())
     for file in sorted(files):
         digest.update(_source(file))

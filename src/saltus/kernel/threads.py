@@ -15,12 +15,14 @@ from saltus.kernel.number import Number
 if TYPE_CHECKING:
     from saltus.kernel.algorithm import Algorithm
 
+
 @functools.cache
 def _pool(threads: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(threads, thread_name_prefix="saltus")
 
 
 os.register_at_fork(after_in_child=_pool.cache_clear)
+
 
 @functools.cache
 def entry(algorithm: Algorithm, number: Number, given: int, form: str) -> Any:

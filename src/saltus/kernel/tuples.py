@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeAlias, TypeVar, get_type_hints
+from typing import Any, NamedTuple, TypeAlias, TypeGuard, TypeVar, get_type_hints
 
 Scalar: TypeAlias = Any
 """One number: a float, a packet, a dual number, a symbol. The leaf of every tuple class."""
@@ -26,7 +26,7 @@ def kernel(function: Function) -> Function:
     return function
 
 
-def is_kernel(candidate: object) -> bool:
+def is_kernel(candidate: object) -> TypeGuard[Callable[..., Any]]:
     return getattr(candidate, _MARK, False) is True
 
 
@@ -79,7 +79,9 @@ def defines(op: Callable[..., Any], *operands: type | None) -> Callable[[Functio
     """Define an operator, or an elementary function, for operands of these classes (None: any scalar)."""
 
     def register(function: Function) -> Function:
-        DEFINITIONS.setdefault(op, []).append(Definition(operands, function))
+        known = DEFINITIONS.setdefault(op, [])
+        known.append(Definition(operands, function))
+        known.sort(key=lambda definition: definition.operands.count(None))  # what is said of a class goes first
         if op in _METHODS:
             name, owner = f"__{_METHODS[op]}__", operands[0]
             if owner is None:

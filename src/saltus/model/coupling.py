@@ -92,8 +92,15 @@ def couple(model: Model) -> Coupling | None:
         else:
             G[iv, joint.iv] = joint.mimic.ratio
         iq, iv = iq + joint.kind.nq, iv + joint.kind.nv
-    limit = {"velocity_limit": np.zeros(iv), "effort_limit": np.zeros(iv), "friction": np.zeros(iv), "damping": np.zeros(iv)}
-    armature = np.array([model.armature[row.argmax()] if own else 0.0 for row, own in zip(np.abs(G), _own_rows(model), strict=True)])
+    limit = {
+        "velocity_limit": np.zeros(iv),
+        "effort_limit": np.zeros(iv),
+        "friction": np.zeros(iv),
+        "damping": np.zeros(iv),
+    }
+    armature = np.array(
+        [model.armature[row.argmax()] if own else 0.0 for row, own in zip(np.abs(G), _own_rows(model), strict=True)]
+    )
     tree = model.replace(
         joints=tuple(joints), armature=armature, reference_configurations={},
         lower_position_limit=np.full(iq, -np.inf), upper_position_limit=np.full(iq, np.inf), **limit,
@@ -104,5 +111,3 @@ def couple(model: Model) -> Coupling | None:
 def _own_rows(model: Model) -> list[bool]:
     """For each degree of freedom of the tree, whether it is the model's own (rotors sit on those)."""
     return [joint.mimic is None for joint in model.joints[1:] for _ in range(joint.kind.nv)]
-
-

@@ -207,7 +207,9 @@ def random_configuration(model: Model, seed: int | np.random.Generator, shape: i
             unbounded[joint.iq] = np.pi
     lower, upper = model.lower_position_limit, model.upper_position_limit
     bounded = (np.abs(lower) < 1e6) & (np.abs(upper) < 1e6)
-    q: Array = rng.uniform(np.where(bounded, lower, -unbounded), np.where(bounded, upper, unbounded), (*shape, model.nq))
+    q: Array = rng.uniform(
+        np.where(bounded, lower, -unbounded), np.where(bounded, upper, unbounded), (*shape, model.nq)
+    )
     for joint in model.joints:
         part = joint.kind.unit_coordinates
         if part.stop and not joint.mimic:

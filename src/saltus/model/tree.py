@@ -59,7 +59,9 @@ class TreeTables:
     """The tables of one model: `ints`, `reals` (and in single precision), and `handle`, their addresses."""
 
     def __init__(self, model: Model) -> None:
-        sizes = dict(zip(SIZES, (len(model.joints), model.nq, model.nv, len(model.frames), model.nv**2), strict=True)) | {ONE: 1}
+        sizes = dict(
+            zip(SIZES, (len(model.joints), model.nq, model.nv, len(model.frames), model.nv**2), strict=True)
+        ) | {ONE: 1}
         self.ints = np.zeros(HEADER + INTS.length(sizes), np.int32)
         self.ints[: len(SIZES)] = [sizes[name] for name in SIZES]
         self.reals = np.zeros(REALS.length(sizes))
@@ -141,7 +143,9 @@ def explain(model: Model, q: NDArray[np.float64]) -> str:
             norm = float(np.linalg.norm(q[part]))
             if abs(norm * norm - 1.0) > 1e-6:
                 what = "quaternion" if part.stop - part.start == 4 else "cosine and sine"
-                return f"the {what} of joint {joint.name!r}, q[{part.start}:{part.stop}], has norm {norm:.9g}, expected 1"
+                return (
+                    f"the {what} of joint {joint.name!r}, q[{part.start}:{part.stop}], has norm {norm:.9g}, expected 1"
+                )
     return ""
 
 

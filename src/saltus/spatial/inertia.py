@@ -75,7 +75,14 @@ def as_sym6(I, like):
     """A rigid inertia as a symmetric 6x6, in the number type of `like`."""
     zero, h = lift(0.0, like), I.h
     x, y, z, m = lift(h.x, like), lift(h.y, like), lift(h.z, like), lift(I.m, like)
-    J = Sym3(lift(I.J.xx, like), lift(I.J.xy, like), lift(I.J.xz, like), lift(I.J.yy, like), lift(I.J.yz, like), lift(I.J.zz, like))
+    J = Sym3(
+        lift(I.J.xx, like),
+        lift(I.J.xy, like),
+        lift(I.J.xz, like),
+        lift(I.J.yy, like),
+        lift(I.J.yz, like),
+        lift(I.J.zz, like),
+    )
     return Sym6(Sym3(m, zero, zero, m, zero, m), Mat3(zero, z, -y, -z, zero, x, y, -x, zero), J)
 
 
@@ -96,7 +103,11 @@ def act_sym6(X, I):
     A, C, B, p = rotate_sym(X.R, I.A), rotate_sym(X.R, I.C), (X.R @ I.B), X.p
     x, y, z = Vec3(X.R.xx, X.R.xy, X.R.xz), Vec3(X.R.yx, X.R.yy, X.R.yz), Vec3(X.R.zx, X.R.zy, X.R.zz)
     bx, by, bz = Vec3(B.xx, B.xy, B.xz), Vec3(B.yx, B.yy, B.yz), Vec3(B.zx, B.zy, B.zz)
-    r0, r1, r2 = Vec3(dot(bx, x), dot(bx, y), dot(bx, z)), Vec3(dot(by, x), dot(by, y), dot(by, z)), Vec3(dot(bz, x), dot(bz, y), dot(bz, z))
+    r0, r1, r2 = (
+        Vec3(dot(bx, x), dot(bx, y), dot(bx, z)),
+        Vec3(dot(by, x), dot(by, y), dot(by, z)),
+        Vec3(dot(bz, x), dot(bz, y), dot(bz, z)),
+    )
     s0 = r0 - cross(Vec3(A.xx, A.xy, A.xz), p)
     s1 = r1 - cross(Vec3(A.xy, A.yy, A.yz), p)
     s2 = r2 - cross(Vec3(A.xz, A.yz, A.zz), p)

@@ -48,7 +48,7 @@ def angular(square):
     t2 = select(near, square, square * 0.0)
     far = select(near, square * 0.0 + 1.0, square)
     t = sqrt(far)
-    s, c = sincos(t)
+    s, _ = sincos(t)
     sh, _ = sincos(0.5 * t)
     sinc = 1.0 - t2 / 6.0 * (1.0 - t2 / 20.0 * (1.0 - t2 / 42.0 * (1.0 - t2 / 72.0 * (1.0 - t2 / 110.0 * (
         1.0 - t2 / 156.0 * (1.0 - t2 / 210.0 * (1.0 - t2 / 272.0)))))))  # fmt: skip
@@ -70,7 +70,9 @@ def cotangent_term(square):
     t = sqrt(far)
     s, c = sincos(0.5 * t)
     series = 1.0 / 12.0 + t2 * (1.0 / 720.0 + t2 * (1.0 / 30240.0 + t2 * (1.0 / 1209600.0 + t2 * (1.0 / 47900160.0 + t2 * (
-        691.0 / 1307674368000.0 + t2 * (1.0 / 74724249600.0 + t2 * (3617.0 / 10670622842880000.0)))))))  # fmt: skip
+        691.0 / 1307674368000.0 + t2 * (1.0 / 74724249600.0 + t2 * (3617.0 / 10670622842880000.0
+        + t2 * (43867.0 / 5109094217170944000.0 + t2 * (174611.0 / 8.028576626982912e20
+        + t2 * (854513.0 / 1.5511210043330986e23))))))))))  # fmt: skip
     return select(near, series, (1.0 - 0.5 * t * c / s) / far)
 
 
@@ -93,8 +95,9 @@ def log_quaternion(a):
     near = less(square, 1e-4)
     s2 = select(near, square, square * 0.0)
     sine = sqrt(select(near, square * 0.0 + 1.0, square))
-    r = s2 / (w * w)
-    series = 2.0 / w * (1.0 - r * (1.0 / 3.0 - r * (0.2 - r * (1.0 / 7.0 - r * (1.0 / 9.0 - r * (1.0 / 11.0))))))
+    cosine = select(near, w, w * 0.0 + 1.0)
+    r = s2 / (cosine * cosine)
+    series = 2.0 / cosine * (1.0 - r * (1.0 / 3.0 - r * (0.2 - r * (1.0 / 7.0 - r * (1.0 / 9.0 - r * (1.0 / 11.0))))))
     return v * select(near, series, 2.0 * atan2(sine, w) / sine)
 
 

@@ -1,0 +1,25 @@
+"""All benchmarks that the machine can run, one process after the other, then the figures: `python -m benchmarks`."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib.util import find_spec
+
+
+def has_gpu() -> bool:
+    if find_spec("cupy") is None:
+        return False
+    import cupy
+
+    return bool(cupy.is_available())
+
+
+def main() -> None:
+    for module in ("cpu", "startup", *(["cuda"] if has_gpu() else []), "plot"):
+        print(f"\npython -m benchmarks.{module}\n", flush=True)
+        subprocess.run([sys.executable, "-m", f"benchmarks.{module}"], check=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,139 @@
+"""Throughput on a GPU against the size of the batch, on CuPy arrays in both layouts and precisions.
+
+    python -m benchmarks.cuda [--robots solo12] [--algorithms aba,crba] [--quick] [--output FILE]
+
+CUDA events are set around ten launches one after the other, so that the time to launch one from Python is hidden behind
+the one before; it is reported apart (`launch`), and limits small batches. Layout `samples` is an array (B, n) as NumPy
+makes it, `numbers` the transpose of an array (n, B), in which neighbouring threads read neighbouring words. Errors are
+relative, of the first samples, against the processor in double precision.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+# numba.cuda asks NumPy for names that it no longer has.
+for _old, _new in {"row_stack": "vstack", "in1d": "isin", "trapz": "trapezoid"}.items():
+    if not hasattr(np, _old):
+        setattr(np, _old, getattr(np, _new))
+
+import cupy  # noqa: E402
+
+import saltus as sl  # noqa: E402
+from benchmarks.algorithms import ALGORITHMS, Row, first, make_inputs  # noqa: E402
+from benchmarks.measure import RESULTS, circumstances, wall_time, write  # noqa: E402
+from benchmarks.robots import ROBOTS, chosen, saltus_model  # noqa: E402
+
+BATCHES = (1 << 10, 1 << 12, 1 << 14, 1 << 16, 1 << 17, 1 << 18)
+LARGEST = {"aba": 1 << 18, "rnea": 1 << 18, "crba": 1 << 16, "centroidal_momentum_matrix": 1 << 18}
+"""The algorithms, and the largest batch of each: matrices (nv, nv) fill the memory."""
+DEFAULT_ROBOTS = "solo12,anymal,g1,talos38,talos50"
+LAYOUTS = ("samples", "numbers")
+LAUNCHES, CHECKED = 10, 256
+
+
+def on_device(array: Any, layout: str, dtype: Any) -> Any:
+    """A copy of an array (B, ...) on the GPU."""
+    if layout == "samples":
+        return cupy.asarray(np.ascontiguousarray(array, dtype))
+    return cupy.moveaxis(cupy.asarray(np.ascontiguousarray(np.moveaxis(array, 0, -1), dtype)), -1, 0)
+
+
+def empty_like(array: Any, count: int, layout: str, dtype: Any) -> Any:
+    """Room for `count` results like those in an array (B, ...)."""
+    own = array.shape[1:]
+    if layout == "samples":
+        return cupy.empty((count, *own), dtype)
+    return cupy.moveaxis(cupy.empty((*own, count), dtype), -1, 0)
+
+
+def time_launches(call: Callable[[], Any], repeats: int) -> tuple[float, float]:
+    """The best time of a launch [s], on the device and in Python."""
+    start, end = cupy.cuda.Event(), cupy.cuda.Event()
+    call()
+    end.record()
+    end.synchronize()
+    best = python = float("inf")
+    for _ in range(repeats):
+        start.record()
+        before = perf_counter()
+        for _ in range(LAUNCHES):
+            call()
+        python = min(python, (perf_counter() - before) / LAUNCHES)
+        end.record()
+        end.synchronize()
+        best = min(best, cupy.cuda.get_elapsed_time(start, end) * 1e-3 / LAUNCHES)
+    return best, python
+
+
+def measure(
+    row: Row, model: sl.Model, inputs: dict[str, Any], reference: Any, dtype: Any, layout: str, repeats: int
+) -> dict[str, Any]:
+    """One point of a curve."""
+    count = len(inputs["q"])
+    given = [on_device(value, layout, dtype) for value in row.choose(inputs)]
+    out = empty_like(reference, count, layout, dtype)
+    call = partial(row.call, model, *given, out=out)
+    first_call, _ = wall_time(lambda: (call(), cupy.cuda.Device().synchronize()))
+    seconds, python = time_launches(call, repeats)
+    error = np.abs(cupy.asnumpy(out[: len(reference)]) - reference).max() / np.abs(reference).max()
+    return {
+        "batch": count,
+        "first_call_s": first_call,
+        "seconds": seconds,
+        "launch_us": python * 1e6,
+        "million_per_s": count / seconds * 1e-6,
+        "error": float(error),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Throughput on a GPU against the size of the batch.")
+    parser.add_argument("--robots", default=DEFAULT_ROBOTS, help="comma-separated: " + ", ".join(ROBOTS))
+    parser.add_argument("--algorithms", default="", help="comma-separated: " + ", ".join(LARGEST))
+    parser.add_argument("--repeats", type=int, default=10)
+    parser.add_argument("--quick", action="store_true", help="to see that it works: one robot, small batches")
+    parser.add_argument("--output", type=Path)
+    options = parser.parse_args()
+    batches = BATCHES
+    if options.quick:
+        options.repeats, batches = 2, BATCHES[:2]
+        options.robots = "solo12" if options.robots == DEFAULT_ROBOTS else options.robots
+    names = chosen(options.algorithms, LARGEST)
+
+    device = cupy.cuda.runtime.getDeviceProperties(cupy.cuda.Device().id)["name"].decode()
+    result = circumstances("benchmarks.cuda", "cupy-cuda13x", "numba-cuda") | {"device": device, "rows": []}
+    print(f"{device}; {LAUNCHES} launches, best of {options.repeats}\n")
+    labels = f"{'robot':11}{'algorithm':28}{'type':8}{'layout':8}{'batch':>8}"
+    print(f"{labels}{'M/s':>9}{'launch us':>11}{'error':>10}{'first s':>9}")
+    for robot in chosen(options.robots, ROBOTS):
+        model = saltus_model(robot)
+        many = make_inputs(model, batches[-1], "q v a tau")
+        for name in names:
+            row = ALGORITHMS[name]
+            reference = row.call(model, *row.choose(first(many, CHECKED)))
+            points = [(d, l, b) for d in ("float64", "float32") for l in LAYOUTS for b in batches if b <= LARGEST[name]]
+            for dtype, layout, batch in points:
+                inputs = {key: value[:batch] for key, value in many.items()}
+                point = measure(row, model, inputs, reference, np.dtype(dtype), layout, options.repeats)
+                result["rows"].append({"robot": robot, "algorithm": name, "dtype": dtype, "layout": layout, **point})
+                print(
+                    f"{ROBOTS[robot].title:11}{name:28}{dtype:8}{layout:8}{batch:8}{point['million_per_s']:9.1f}"
+                    f"{point['launch_us']:11.1f}{point['error']:10.1e}{point['first_call_s']:9.2f}",
+                    flush=True,
+                )
+                cupy.get_default_memory_pool().free_all_blocks()
+    if options.output or not (options.quick or options.algorithms or options.robots != DEFAULT_ROBOTS):
+        file = "cuda-" + device.lower().removeprefix("nvidia ").replace(" ", "-") + ".json"
+        write(result, options.output or RESULTS / file)
+
+
+if __name__ == "__main__":
+    main()
