@@ -25,13 +25,13 @@ import numpy as np
 
 import saltus as sl
 from benchmarks.algorithms import ALGORITHMS, Row, first, make_inputs, operations
-from benchmarks.measure import RESULTS, Timed, best_times, circumstances, processor, wall_time, write
+from benchmarks.measure import Timed, best_times, circumstances, wall_time, write
 from benchmarks.peak import peak_flops
 from benchmarks.peer import VERSION, Peer, as_arrays
 from benchmarks.robots import ROBOTS, chosen, saltus_model
 from saltus.kernel.native import cache_folder
 
-THREADS = sl.get_threads()
+THREADS: int = sl.get_threads()
 TOLERANCE = 1e-8  # of the agreement with the peer; the tests ask for much more
 
 
@@ -127,7 +127,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=20)
     parser.add_argument("--milliseconds", type=float, default=4.0, help="that a call is timed for in each repeat")
     parser.add_argument("--quick", action="store_true", help="to see that it works: the figures mean nothing")
-    parser.add_argument("--output", type=Path)
+    parser.add_argument("--output", type=Path, help="file or folder")
     options = parser.parse_args()
     if options.quick:
         options.repeats, options.milliseconds = 2, 0.2
@@ -150,7 +150,7 @@ def main() -> None:
     print("\n" + heading())
     for robot in robots:
         model, peer = saltus_model(robot), Peer(robot)
-        size = {"robot": robot, "nq": model.nq, "nv": model.nv}
+        size: dict[str, Any] = {"robot": robot, "nq": model.nq, "nv": model.nv}
         for name in names:
             row = size | measure(name, model, peer, peak, options.repeats, options.milliseconds * 1e-3)
             result["rows"].append(row)
@@ -159,7 +159,7 @@ def main() -> None:
                 print(f"  differs from the peer by {row['error']:.1e}")
     whole = not (options.quick or options.robots or options.algorithms)
     if whole or options.output:
-        write(result, options.output or RESULTS / f"cpu-{processor()['name']}.json")
+        write(result, options.output, f"cpu-{machine['name']}.json")
 
 
 if __name__ == "__main__":

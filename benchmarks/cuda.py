@@ -28,7 +28,7 @@ import cupy  # noqa: E402
 
 import saltus as sl  # noqa: E402
 from benchmarks.algorithms import ALGORITHMS, Row, first, make_inputs  # noqa: E402
-from benchmarks.measure import RESULTS, circumstances, wall_time, write  # noqa: E402
+from benchmarks.measure import circumstances, wall_time, write  # noqa: E402
 from benchmarks.robots import ROBOTS, chosen, saltus_model  # noqa: E402
 
 BATCHES = (1 << 10, 1 << 12, 1 << 14, 1 << 16, 1 << 17, 1 << 18)
@@ -100,9 +100,9 @@ def main() -> None:
     parser.add_argument("--algorithms", default="", help="comma-separated: " + ", ".join(LARGEST))
     parser.add_argument("--repeats", type=int, default=10)
     parser.add_argument("--quick", action="store_true", help="to see that it works: one robot, small batches")
-    parser.add_argument("--output", type=Path)
+    parser.add_argument("--output", type=Path, help="file or folder")
     options = parser.parse_args()
-    batches = BATCHES
+    batches: tuple[int, ...] = BATCHES
     if options.quick:
         options.repeats, batches = 2, BATCHES[:2]
         options.robots = "solo12" if options.robots == DEFAULT_ROBOTS else options.robots
@@ -131,8 +131,7 @@ def main() -> None:
                 )
                 cupy.get_default_memory_pool().free_all_blocks()
     if options.output or not (options.quick or options.algorithms or options.robots != DEFAULT_ROBOTS):
-        file = "cuda-" + device.lower().removeprefix("nvidia ").replace(" ", "-") + ".json"
-        write(result, options.output or RESULTS / file)
+        write(result, options.output, "cuda-" + device.lower().removeprefix("nvidia ").replace(" ", "-") + ".json")
 
 
 if __name__ == "__main__":

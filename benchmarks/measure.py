@@ -95,15 +95,18 @@ def versions(*packages: str) -> dict[str, str]:
 
 def circumstances(module: str, *packages: str) -> dict[str, Any]:
     """What every file of results starts with."""
+    given = re.sub(r"--output[ =]\S+", "", " ".join(sys.argv[1:]))
     return {
-        "command": " ".join(["python -m", module, *sys.argv[1:]]),
+        "command": f"python -m {module} {given}".strip(),
         "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "machine": processor(),
         "versions": versions(*packages),
     }
 
 
-def write(result: dict[str, Any], file: Path) -> None:
+def write(result: dict[str, Any], output: Path | None, name: str) -> None:
+    """Write to the file asked for; to one of this name in the folder asked for, or in `results/`."""
+    file = RESULTS / name if output is None else output / name if output.is_dir() else output
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(json.dumps(result, indent=1) + "\n")
     print(f"\nwrote {file}")

@@ -18,6 +18,7 @@ import numpy as np
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
+from matplotlib.ticker import LogFormatter
 
 from benchmarks.measure import RESULTS
 from benchmarks.robots import ROBOTS
@@ -225,8 +226,8 @@ def plot_throughput(
         panel.set_yscale("log")
         ticks = sorted({batch for curve in curves.values() for batch in curve})
         panel.set_xticks(ticks, [batch_name(batch) for batch in ticks])
-        for formatter in (panel.yaxis.set_major_formatter, panel.yaxis.set_minor_formatter):
-            formatter(lambda value, _: f"{value:g}")
+        panel.yaxis.set_major_formatter(LogFormatter())  # plain numbers
+        panel.yaxis.set_minor_formatter(LogFormatter(minor_thresholds=(1.5, 0.5)))
         panel.set_title(label, fontsize=11)
         panel.grid(True, which="both", linewidth=0.3)
         panel.spines[["top", "right"]].set_visible(False)

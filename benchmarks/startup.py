@@ -76,14 +76,14 @@ def main() -> None:
     parser.add_argument("--algorithms", default="")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--quick", action="store_true", help="to see that it works: two algorithms, one repeat")
-    parser.add_argument("--output", type=Path)
+    parser.add_argument("--output", type=Path, help="file or folder")
     options = parser.parse_args()
     if options.child:
         child(options.child[0], Path(options.child[1]))
         return
 
     from benchmarks.algorithms import ALGORITHMS
-    from benchmarks.measure import RESULTS, circumstances, processor, write
+    from benchmarks.measure import circumstances, write
     from benchmarks.robots import chosen, saltus_model
 
     if options.quick:
@@ -101,7 +101,7 @@ def main() -> None:
     spent = ", ".join(f"{part} {time:.3f} s" for part, time in result["import_s"].items())
     print(f"\nimport {spent}; the slowest first call {worst:.3f} s (at most {LIMIT} s wanted)")
     if options.output or not (options.quick or options.algorithms):
-        write(result, options.output or RESULTS / f"startup-{processor()['name']}.json")
+        write(result, options.output, f"startup-{result['machine']['name']}.json")
 
 
 if __name__ == "__main__":

@@ -54,8 +54,8 @@ class Tables(NamedTuple):
     reals: Layout
     defect: Callable[..., Any]
     """Kernel (tree, q) -> how far the worst joint of q is from unit length."""
-    explain: Callable[[Any, NDArray[Any]], str]
-    """(model, one configuration) -> which joint that is, in words."""
+    explain: Callable[[Any, NDArray[Any], float], str]
+    """(model, one configuration, tolerance) -> which joint is further off than that, in words; or nothing."""
 
 
 class Algorithm:
@@ -77,7 +77,7 @@ class Algorithm:
         self.work = Layout(nj={}) if work is None else work
         self.signature = f"{kernel.__module__}.{kernel.__qualname__}{self.arguments}{self.work.fields}"
         self._fast: dict[int, Any] = {}
-        self._batch: dict[int, Any] = {}
+        self._batch: dict[int, dict[int, Any]] = {}
         self.when_coupled: Callable[..., Any] | None = None
         """What to do instead if the model has mimic joints (see model/coupling.py)."""
 
@@ -88,8 +88,7 @@ class Algorithm:
             answer = fast(model.handle, inputs, out)
             if answer.__class__ is not int:
                 return answer
-        batch = self._batch.get(len(inputs))
-        if batch is not None:
+        for batch in self._batch.get(len(inputs), {}).values():
             answer = batch(model.handle, inputs, out, lend())
             if answer.__class__ is not int:
                 return answer
@@ -123,14 +122,15 @@ class Algorithm:
             self._fast[given] = fastcall.builtin(native.address(self, F64, self.present(given), "one"), self.name)
         return self._fast.get(given)
 
-    def prepare_batch(self, given: int) -> None:
-        """The builtin for batches in double precision with one leading axis, of which this was the first."""
+    def prepare_batch(self, given: int, bits: int) -> None:
+        """The builtin for batches with one leading axis, of which this was the first."""
         from saltus.kernel import fastcall, native
         from saltus.kernel.target import packet
 
-        if given not in self._batch and fastcall.layout_is_known():
-            address = native.address(self, packet(64), self.present(given), "many", native.CALL)
-            self._batch[given] = fastcall.builtin(address, self.name)
+        batches = self._batch.setdefault(given, {})
+        if bits not in batches and fastcall.layout_is_known():
+            address = native.address(self, packet(bits), self.present(given), "many", native.CALL)
+            batches[bits] = fastcall.builtin(address, self.name)
 
 
 ALGORITHMS: list[Algorithm] = []

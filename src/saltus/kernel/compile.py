@@ -211,7 +211,7 @@ def many_entry(algorithm: Algorithm, number: Number, present: tuple[bool, ...]) 
 
 def not_unit_test(algorithm: Algorithm, defect: Any, number: Number) -> Any:
     """A function (tree, configurations or None ...) -> NOT_UNIT if one of them is off the unit spheres, else 0."""
-    tolerance = 1e-6 if number.bits == 64 else 1e-3
+    tolerance = number.unit_tolerance
     if not any(spec.configuration for spec in algorithm.inputs):
         return njit(**OPTIONS)(lambda tree, configurations: 0)
 
@@ -253,12 +253,12 @@ def emit(algorithm: Algorithm, number: Number, present: tuple[bool, ...], form: 
     inner = result.fndesc.llvm_cfunc_wrapper_name
     keep = {symbol}
     if form == "one":
-        module.link_in(llvm.parse_assembly(fastcall.wrapper(algorithm, present, inner, symbol)))
+        module.link_in(llvm.parse_assembly(fastcall.wrapper(algorithm, present, inner, symbol, number)))
     else:
         module.get_function(inner).name = symbol
-    if form == "many" and number.bits == 64:
+    if form == "many":
         keep.add(symbol + CALL)
-        code = fastcall.wrapper(algorithm, present, symbol, symbol + CALL, number.width)
+        code = fastcall.wrapper(algorithm, present, symbol, symbol + CALL, number)
         module.link_in(llvm.parse_assembly(code))
     machine = target_machine()
     optimise(module, machine, keep)

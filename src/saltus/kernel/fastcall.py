@@ -6,7 +6,7 @@ takes the workspace from its stack, makes the results if the caller gave none, c
 tuple of them. It returns an integer instead if an argument is not what it can take, or if an input is refused; the caller
 then goes the long way, which also finds the words for errors.
 
-    arguments from Python: the model's handle (addresses of ints and reals), the tuple of the inputs that are there, and
+    arguments from Python: the model's handle (addresses of its tables), the tuple of the inputs that are there, and
     None, or the output, or the tuple of outputs
 """
 
@@ -19,6 +19,7 @@ import numpy as np
 from llvmlite import ir
 
 from saltus.kernel.memory import SIZES
+from saltus.kernel.number import Number
 
 if TYPE_CHECKING:
     from saltus.kernel.algorithm import Algorithm, Spec
@@ -46,7 +47,7 @@ def constants() -> Any:
     get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
     functions = get(np._core._multiarray_umath._ARRAY_API, None)  # type: ignore[attr-defined]
     new_array = ctypes.c_void_p.from_address(functions + 8 * NEW_ARRAY).value
-    dtypes = [id(np.dtype(kind)) for kind in (np.float64, np.int32, np.int64)]
+    dtypes = [id(np.dtype(kind)) for kind in (np.float64, np.float32, np.int32, np.int64)]
     return np.array([id(np.ndarray), *dtypes, new_array, id(tuple), id(None)], dtype=np.int64)
 
 
@@ -97,14 +98,17 @@ class _Wrapper(_Writer):
     parameters: tuple[ir.Type, ...] = (POINTER,) * 5
     """Of the function that is called."""
 
-    def __init__(self, algorithm: Algorithm, present: tuple[bool, ...], inner: str, symbol: str) -> None:
-        self.algorithm, self.present, self.module = algorithm, present, ir.Module()
+    def __init__(
+        self, algorithm: Algorithm, present: tuple[bool, ...], inner: str, symbol: str, number: Number
+    ) -> None:
+        self.algorithm, self.present, self.number, self.module = algorithm, present, number, ir.Module()
         super().__init__(ir.Function(self.module, ir.FunctionType(POINTER, [POINTER, POINTER, I64]), symbol))
         self.run = self.external(inner, I64, *self.parameters)
         known = self.load(self.function.args[0], DATA, POINTER)
-        self.array_type, self.double, self.int32, self.int64, self.new_array, self.tuple_type, self.none = (
-            self.load(known, 8 * k, I64) for k in range(7)
+        self.array_type, double, single, self.int32, self.int64, self.new_array, self.tuple_type, self.none = (
+            self.load(known, 8 * k, I64) for k in range(8)
         )
+        self.real = double if number.bits == 64 else single
 
     def external(self, name: str, result: ir.Type, *arguments: ir.Type, variadic: bool = False) -> ir.Function:
         return ir.Function(self.module, ir.FunctionType(result, arguments, var_arg=variadic), name)
@@ -130,7 +134,7 @@ class _Wrapper(_Writer):
     def write(self) -> str:
         builder, algorithm = self.builder, self.algorithm
         handle, _ = self.array(self.argument(0), self.int64, 1)
-        ints, reals = self.load(handle, 0, POINTER), self.load(handle, 8, POINTER)
+        ints, reals = self.load(handle, 0, POINTER), self.load(handle, 8 if self.number.bits == 64 else 16, POINTER)
         self.lengths = {name: builder.sext(self.load(ints, 4 * k, I32), I64) for k, name in enumerate(SIZES)}
         sizes = dict(self.lengths)
         count, given = len(algorithm.arguments), sum(self.present[: len(algorithm.inputs)])
@@ -142,7 +146,7 @@ class _Wrapper(_Writer):
             data, length = ir.Constant(POINTER, None), ir.Constant(I64, 0)
             if self.present[k]:
                 axes = self.axes(spec)
-                data, shape = self.array(inputs[k], self.int32 if spec.integer else self.double, len(axes))
+                data, shape = self.array(inputs[k], self.int32 if spec.integer else self.real, len(axes))
                 length = self.check_shape(axes, shape)
                 self.read.append((data, length))
             self.note(k, data, ir.Constant(I64, 0) if spec.integer else length)
@@ -206,7 +210,7 @@ class _Wrapper(_Writer):
                 builder.store(size, builder.gep(shape, [ir.Constant(I64, axis)]))
                 if name not in self.leading:
                     length = builder.mul(length, size)
-            dtype = builder.inttoptr(self.double, POINTER)
+            dtype = builder.inttoptr(self.real, POINTER)
             builder.call(self.known("Py_IncRef", ir.VoidType(), POINTER), [dtype])  # the new array takes it
             axes = ir.Constant(I32, len(self.axes(spec)))
             new = builder.call(builder.inttoptr(self.new_array, maker), [axes, shape, dtype, ir.Constant(I32, 0)])
@@ -218,7 +222,7 @@ class _Wrapper(_Writer):
         count = len(self.algorithm.outputs)
         taken = [out] if count == 1 else self.items(out, count)
         for k, (spec, place) in enumerate(zip(self.algorithm.outputs, taken, strict=True), len(self.algorithm.inputs)):
-            data, shape = self.array(place, self.double, len(self.axes(spec)), written=True)
+            data, shape = self.array(place, self.real, len(self.axes(spec)), written=True)
             length = self.check_shape(self.axes(spec), shape)
             self.keep_apart(data, length)
             self.note_result(k, spec, data, length)
@@ -236,7 +240,7 @@ class _Wrapper(_Writer):
 
     def size(self, length: Any) -> Any:
         """Bytes of so many numbers."""
-        return self.builder.mul(length, ir.Constant(I64, 8))
+        return self.builder.mul(length, ir.Constant(I64, self.number.bits // 8))
 
     def note_result(self, k: int, spec: Spec, data: Any, length: Any) -> None:
         self.note(k, data, length)
@@ -276,16 +280,15 @@ class _Wrapper(_Writer):
 class _BatchWrapper(_Wrapper):
     """The wrapper for a batch with one leading axis, around `many`.
 
-    A fourth argument lends the thread's memory: an array of its address, its length in words, and how many samples are
+    A fourth argument lends the thread's memory: an array of its address, its length in bytes, and how many samples are
     worth a call of this kind (more are better dealt out to threads).
     """
 
     leading = ("batch",)
     parameters = (POINTER,) * 5 + (I64,) * 2
 
-    def __init__(self, algorithm: Algorithm, present: tuple[bool, ...], inner: str, symbol: str, width: int) -> None:
-        super().__init__(algorithm, present, inner, symbol)
-        self.width, self.stage = width, ir.Constant(I64, 0)
+    stage: Any = ir.Constant(I64, 0)
+    """Where the next argument is packed."""
 
     def note(self, k: int, data: Any, length: Any) -> None:
         super().note(k, data, length)
@@ -296,7 +299,7 @@ class _BatchWrapper(_Wrapper):
     def workspace(self) -> Any:
         builder = self.builder
         lent, _ = self.array(self.argument(3), self.int64, 1)
-        words, limit = self.load(lent, 8, I64), self.load(lent, 16, I64)
+        length_lent, limit = self.load(lent, 8, I64), self.load(lent, 16, I64)
         self.require(builder.icmp_signed("<=", self.lengths["batch"], limit))
         needed = builder.add(self.stage, self.numbers)
         for spec in self.algorithm.outputs:
@@ -304,7 +307,8 @@ class _BatchWrapper(_Wrapper):
             for size in spec.shape:
                 length = builder.mul(length, ir.Constant(I64, size) if isinstance(size, int) else self.lengths[size])
             needed = builder.add(needed, length)
-        self.require(builder.icmp_signed("<=", builder.mul(needed, ir.Constant(I64, self.width)), words))
+        size = builder.mul(self.size(needed), ir.Constant(I64, self.number.width))
+        self.require(builder.icmp_signed("<=", size, length_lent))
         self.inputs_end = self.stage
         return self.load(lent, 0, POINTER)
 
@@ -328,11 +332,10 @@ class _BatchWrapper(_Wrapper):
         return status
 
 
-def wrapper(algorithm: Algorithm, present: tuple[bool, ...], inner: str, symbol: str, width: int | None = None) -> str:
-    """LLVM code of the wrapper `symbol` around the function `inner`: `run`, or with a width `many`."""
-    if width is None:
-        return _Wrapper(algorithm, present, inner, symbol).write()
-    return _BatchWrapper(algorithm, present, inner, symbol, width).write()
+def wrapper(algorithm: Algorithm, present: tuple[bool, ...], inner: str, symbol: str, number: Number) -> str:
+    """LLVM code of the wrapper `symbol` around the function `inner`: `run`, or for a packet `many`."""
+    kind = _Wrapper if number.width == 1 else _BatchWrapper
+    return kind(algorithm, present, inner, symbol, number).write()
 
 
 class _MethodDef(ctypes.Structure):

@@ -58,8 +58,7 @@ def launch(algorithm: Algorithm, model: Any, inputs: Sequence[Any], out: Any) ->
     outputs = results(algorithm, plan, out)
     if plan.leading or plan.dtype == SINGLE or not run_one(algorithm, model, arrays, outputs):
         run_batch(algorithm, model, plan, arrays, outputs)
-        if plan.dtype == DOUBLE:
-            algorithm.prepare_batch(len(inputs))
+        algorithm.prepare_batch(len(inputs), plan.number.bits)
     return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
 
@@ -96,7 +95,7 @@ def run_batch(
         return int(function(*fixed, address(scratch(plan.words, plan.dtype)), start, stop))
 
     if any(deal(work, plan.count, plan.number.width)):
-        raise ValueError(explain(algorithm, model, inputs))
+        raise ValueError(explain(algorithm, model, inputs, plan.number))
 
 
 def aligned(shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
@@ -174,10 +173,12 @@ def convert(algorithm: Algorithm, inputs: Sequence[Any]) -> list[NDArray[Any]]:
             continue
         try:
             array = np.asarray(value)
-            if not (spec.integer or array.dtype == SINGLE):
-                array = np.asarray(array, dtype=DOUBLE)
-        except (TypeError, ValueError) as error:
+        except ValueError as error:
             raise TypeError(f"{algorithm.name}: {spec.name} is not an array of numbers ({error})") from None
+        if array.dtype.kind not in "fiu":
+            raise TypeError(f"{algorithm.name}: {spec.name} is an array of {array.dtype}, expected real numbers")
+        if not (spec.integer or array.dtype == SINGLE):
+            array = array.astype(DOUBLE)
         arrays.append(np.ascontiguousarray(array, dtype=np.int32) if spec.integer else array)
     if any(a.dtype == SINGLE for a in arrays) and any(a.dtype == DOUBLE for a in arrays):
         arrays = [np.asarray(a, DOUBLE) if a.dtype == SINGLE else a for a in arrays]
@@ -218,18 +219,19 @@ def results(algorithm: Algorithm, plan: Plan, out: Any) -> list[NDArray[Any]]:
     return given
 
 
-def explain(algorithm: Algorithm, model: Any, inputs: Sequence[NDArray[Any]]) -> str:
+def explain(algorithm: Algorithm, model: Any, inputs: Sequence[NDArray[Any]], number: Number) -> str:
     """Which number of which input the kernels refused."""
-    for spec, array in zip(algorithm.inputs, inputs, strict=False):
+    given = list(zip(algorithm.inputs, inputs, strict=False))
+    for spec, array in given:
         if not spec.integer and not np.isfinite(array).all():
             place = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
             index = ", ".join(map(str, place))
             return f"{algorithm.name}: {spec.name}[{index}] is {array[place]}, expected finite numbers"
-    for spec, array in zip(algorithm.inputs, inputs, strict=False):
-        if spec.configuration:
-            for place in np.ndindex(array.shape[:-1]):
-                words = algorithm.tables.explain(model, array[place])
-                if words:
-                    index = f"[{', '.join(map(str, place))}]" if place else ""
-                    return f"{algorithm.name}: {spec.name}{index}: {words}"
+    tolerance = 0.999 * number.unit_tolerance  # the kernels' own rounding may differ
+    for spec, array in given:
+        for place in np.ndindex(array.shape[:-1]) if spec.configuration else ():
+            words = algorithm.tables.explain(model, array[place], tolerance)
+            if words:
+                index = f"[{', '.join(map(str, place))}]" if place else ""
+                return f"{algorithm.name}: {spec.name}{index}: {words}"
     raise AssertionError("a kernel refused its inputs, yet they are finite and of unit length")

@@ -37,7 +37,7 @@ def get_threads() -> int:
 
 
 class _Own(threading.local):
-    """A thread's memory, and what is told of it to compiled code: its address, its length in words, a batch's limit."""
+    """A thread's memory, and what is told of it to compiled code: its address, its length in bytes, a batch's limit."""
 
     def __init__(self) -> None:
         self.memory = np.empty(0, np.uint8)
@@ -54,7 +54,7 @@ def scratch(words: int, dtype: Any) -> NDArray[Any]:
         raw = np.empty(size + LINE, np.uint8)
         start = -raw.ctypes.data % LINE
         _own.memory = raw[start : start + size]
-        _own.lent[:2] = _own.memory.ctypes.data, size // 8
+        _own.lent[:2] = _own.memory.ctypes.data, size
     return _own.memory[:size].view(dtype)
 
 

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 _lock = threading.RLock()
 HERE = Path(saltus.kernel.__file__).parent
 
+DIGEST = 32
+"""Bytes of the digest that stands before the code in a file of the cache."""
+
 CALL: Literal[".call"] = ".call"
 """What the symbol of a wrapper for the interpreter has behind that of the function it wraps."""
 
@@ -60,30 +63,33 @@ def _environment() -> bytes:
     return digest.digest()
 
 
-def _files(function: Callable[..., Any], seen: set[Any], found: set[str]) -> None:
-    """The source files of a kernel and of all kernels that it calls."""
+def _files(function: Callable[..., Any], seen: set[Any], found: set[str], constants: set[str]) -> None:
+    """The source files of a kernel and of all kernels that it calls, and the constants that they take from elsewhere."""
     if function in seen:
         return
     seen.add(function)
     found.add(inspect.getfile(function))
     for name in function.__code__.co_names:
-        callee = function.__globals__.get(name)
-        if is_kernel(callee):
-            _files(callee, seen, found)
+        value = function.__globals__.get(name)
+        if is_kernel(value):
+            _files(value, seen, found, constants)
+        elif isinstance(value, (int, float, str, tuple)):
+            constants.add(f"{name}={value!r}")
 
 
 def _key(algorithm: Algorithm, number: Number, present: tuple[bool, ...], form: str) -> str:
     files: set[str] = set()
+    constants: set[str] = set()
     seen: set[Any] = set()
     for function in (algorithm.kernel, algorithm.tables.defect):
-        _files(function, seen, found=files)
+        _files(function, seen, files, constants)
     defined = {inspect.getfile(d.function) for ds in DEFINITIONS.values() for d in ds}
     files.update(file for file in defined if Path(file).parent != HERE)  # those of this package are in _environment
     digest = hashlib.sha256(_environment())
     for file in sorted(files):
         digest.update(_source(file))
     bits = "".join("01"[here] for here in present)
-    digest.update(algorithm.signature.encode())
+    digest.update("".join((algorithm.signature, *sorted(constants))).encode())
     return f"{algorithm.name}-{number.name}-{form}-{bits}-{digest.hexdigest()[:20]}"
 
 
@@ -100,14 +106,13 @@ def prepare(algorithm: Algorithm, number: Number, present: tuple[bool, ...], for
     """The symbol and the object file of a function, from the cache or compiled now."""
     symbol = _key(algorithm, number, present, form)
     file = cache_folder() / f"{symbol}.o"
-    try:
-        return symbol, file.read_bytes()
-    except OSError:
+    code = _kept(file)
+    if code is None:
         from saltus.kernel.compile import emit
 
         code = emit(algorithm, number, present, form, symbol)
         _keep(file, code)
-        return symbol, code
+    return symbol, code
 
 
 @functools.cache
@@ -129,12 +134,22 @@ def address(
         return int(_engine().get_function_address(_load(algorithm, number, present, form) + suffix))
 
 
+def _kept(file: Path) -> bytes | None:
+    """An object file of the cache; None if it is not there, or damaged."""
+    try:
+        content = file.read_bytes()
+    except OSError:
+        return None
+    digest, code = content[:DIGEST], content[DIGEST:]
+    return code if hashlib.sha256(code).digest() == digest else None
+
+
 def _keep(file: Path, code: bytes) -> None:
     """Write in one step, so that another process never reads half a file; a cache that cannot be written is none."""
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         draft = file.with_suffix(f".{os.getpid()}")
-        draft.write_bytes(code)
+        draft.write_bytes(hashlib.sha256(code).digest() + code)
         draft.replace(file)
     except OSError:
         pass

@@ -24,6 +24,11 @@ class Number(NamedTuple):
         return Number(self.bits)
 
     @property
+    def unit_tolerance(self) -> float:
+        """How far from 1 the squared length of a quaternion may be."""
+        return 1e-6 if self.bits == 64 else 1e-3
+
+    @property
     def name(self) -> str:
         lanes = f"x{self.width}" if self.width > 1 else ""
         return ("i" if self.integer else "f") + f"{self.bits}{lanes}" + (f"d{self.slope}" if self.slope else "")

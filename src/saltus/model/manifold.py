@@ -187,7 +187,7 @@ def distance(model: Model, q0: ArrayLike, q1: ArrayLike) -> Any:
 
 def with_axis(u: ArrayLike) -> Any:
     """One number a sample as an array with a last axis of length 1."""
-    return u[..., None] if hasattr(u, "__cuda_array_interface__") else np.asarray(u, dtype=float)[..., None]
+    return u[..., None] if hasattr(u, "__cuda_array_interface__") else np.asarray(u)[..., None]
 
 
 def random_configuration(model: Model, seed: int | np.random.Generator, shape: int | tuple[int, ...] = ()) -> Array:

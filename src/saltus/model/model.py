@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import operator
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -222,6 +223,7 @@ def _unknown(what: str, name: str, known: Iterable[str], model: str) -> str:
 
 
 def _checked_index(what: str, index: int, count: int, model: str) -> int:
+    index = operator.index(index)
     if not 0 <= index < count:
         raise ModelError(f"model {model!r} has no {what} {index}; its indices run from 0 to {count - 1}")
-    return int(index)
+    return index

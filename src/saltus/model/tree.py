@@ -71,7 +71,7 @@ class TreeTables:
         self.sizes = sizes_of(self.ints)
         self.devices: dict[Any, Any] = {}
         self.plans: dict[Any, Any] = {}
-        self.handle = np.array([self.ints.ctypes.data, self.reals.ctypes.data])
+        self.handle = np.array([table.ctypes.data for table in (self.ints, self.reals, self.reals32)])
         for table in (self.ints, self.reals, self.reals32, self.handle):
             table.setflags(write=False)
 
@@ -134,14 +134,14 @@ def canonical_rotation(kind: JointKind, axis: NDArray[np.float64]) -> NDArray[np
     return np.column_stack([x, np.cross(axis, x), axis])
 
 
-def explain(model: Model, q: NDArray[np.float64]) -> str:
+def explain(model: Model, q: NDArray[np.float64], tolerance: float) -> str:
     """Which joint's part of q is not of unit length; empty if all are."""
     for joint in model.joints[1:]:
         unit = joint.kind.unit_coordinates
         if unit.stop:
             part = slice(joint.iq + unit.start, joint.iq + unit.stop)
             norm = float(np.linalg.norm(q[part]))
-            if abs(norm * norm - 1.0) > 1e-6:
+            if abs(norm * norm - 1.0) > tolerance:
                 what = "quaternion" if part.stop - part.start == 4 else "cosine and sine"
                 return (
                     f"the {what} of joint {joint.name!r}, q[{part.start}:{part.stop}], has norm {norm:.9g}, expected 1"
