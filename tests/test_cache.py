@@ -47,7 +47,7 @@ def test_a_second_process_does_not_compile() -> None:
     assert not loaded(CALLS)
 
 
-SMALL = '''
+SMALL = """
 from saltus.kernel import kernel, ld, st
 from saltus.model.tree import algorithm
 from {helper} import scaled
@@ -56,14 +56,14 @@ from {helper} import scaled
 def _scale(tree, v, w, y):
     for k in range(tree.nv):
         st(y, k, scaled(ld(v, k)))
-'''
-HELPER = '''
+"""
+HELPER = """
 from saltus.kernel import kernel
 
 @kernel
 def scaled(x):
     return x * {factor}
-'''
+"""
 RUN = """
 import sys, numpy as np, saltus as sl
 from small import _scale

@@ -7,6 +7,7 @@ entry of the oracle's result, or to the natural size of the quantity (`SIZES`) w
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -78,7 +79,7 @@ TABLE: dict[str, tuple[Callable[[sl.Model, State], Any], Callable[[sl.Model, Sta
     "joint_placements": (lambda m, s: sl.joint_placements(m, s.q), lambda m, s: oracles.placements(m, s.q)),
     "frame_placements": (
         lambda m, s: sl.frame_placements(m, s.q),
-        lambda m, s: (lambda X: np.array([X[f.joint] @ f.placement for f in m.frames]))(oracles.placements(m, s.q)),
+        lambda m, s: np.array([oracles.placements(m, s.q)[f.joint] @ f.placement for f in m.frames]),
     ),
     "joint_velocities": (lambda m, s: sl.joint_velocities(m, s.q, s.v), lambda m, s: oracles.velocities(m, s.q, s.v)),
     "joint_accelerations": (
@@ -161,7 +162,7 @@ TABLE: dict[str, tuple[Callable[[sl.Model, State], Any], Callable[[sl.Model, Sta
         lambda m, s: oracles.forward_dynamics(m, s.q, s.v, s.tau, s.forces),
     ),
     "ltl": (
-        lambda m, s: (lambda f: (f.U, f.D))(sl.ltl(m, sl.crba(m, s.q))),
+        lambda m, s: attrgetter("U", "D")(sl.ltl(m, sl.crba(m, s.q))),
         lambda m, s: factors(oracles.mass_matrix(m, s.q)),
     ),
     "ltl upper": (ltl("upper"), lambda m, s: upper(m, s) @ s.tau),

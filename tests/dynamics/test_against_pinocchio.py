@@ -4,7 +4,7 @@ One table has both libraries' calls. Ours gets all states of a robot as one batc
 own; theirs goes through the states one by one. An error is relative to the largest entry of Pinocchio's result, or to the
 natural size of the quantity (`SIZES`) where that result is zero but for rounding.
 
-Three groups of robots are special. Nothing moves in some of them when their base is fixed (`NOTHING_MOVES`: no centre of mass).
+Three groups of robots are special. In some, nothing moves when the base is fixed (`NOTHING_MOVES`: no centre of mass).
 Some have moving tips without mass, so that their inertia matrix has no inverse (`SINGULAR`): there, both libraries answer
 with NaN or infinity for the joints concerned, and the others are compared. And in some (`ILL_CONDITIONED`) rounding alone,
 in either library, moves what depends on the inverse by more than the tolerance.
@@ -15,7 +15,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -67,7 +67,7 @@ def spread(count: int, most: int) -> list[int]:
     return sorted({count - 1 - k for k in np.linspace(0, count - 1, min(most, count)).astype(int).tolist()})
 
 
-@lru_cache(maxsize=None)
+@cache
 def load(name: str, variant: str) -> Robot:
     """A robot in both libraries. The variant `geared` has armature on all joints, and a tilted gravity."""
     rng = np.random.default_rng(zlib.crc32(name.encode()))

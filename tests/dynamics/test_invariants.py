@@ -167,7 +167,9 @@ def test_jacobians_are_the_slopes_of_placements(seed: int, bodies: int) -> None:
     X = sl.frame_placement(model, s.q, frame)
     steps = H * np.eye(model.nv)
     ahead, behind = (sl.frame_placement(model, sl.integrate(model, s.q, sign * steps), frame) for sign in (1.0, -1.0))
-    local = np.array([log6(np.linalg.inv(X) @ A) - log6(np.linalg.inv(X) @ B) for A, B in zip(ahead, behind, strict=True)])
+    local = np.array(
+        [log6(np.linalg.inv(X) @ A) - log6(np.linalg.inv(X) @ B) for A, B in zip(ahead, behind, strict=True)]
+    )
     J = sl.frame_jacobian(model, s.q, frame)
     assert_close(J, local.T / (2.0 * H), 1e-8, max(1.0, float(np.abs(J).max())))
     assert_close(sl.frame_jacobian(model, s.q, frame, "world"), oracles.Ad(X) @ J, 1e-12, 10.0)

@@ -47,7 +47,9 @@ def test_wrong_shape(algorithm: Algorithm, given: int, leading: tuple[int, ...])
 
 
 def test_leading_axes_that_do_not_fit() -> None:
-    with pytest.raises(ValueError, match=r"rnea: the leading axes do not broadcast together: q \(3,\), v \(4,\), a \(\)"):
+    with pytest.raises(
+        ValueError, match=r"rnea: the leading axes do not broadcast together: q \(3,\), v \(4,\), a \(\)"
+    ):
         sl.rnea(MODEL, np.tile(Q, (3, 1)), np.zeros((4, MODEL.nv)), V)
 
 
@@ -57,7 +59,9 @@ def test_leading_axes_that_do_not_fit() -> None:
 def test_not_finite(algorithm: Algorithm, given: int, value: float, dtype: Any) -> None:
     """In the first, a middle and the last number of every input, in one sample and in some lane of a batch."""
     for leading in ((), (2 * WIDTH + 1,), (2, 3)):
-        good = [x if x.dtype == np.int32 else x.astype(dtype) for x in random_inputs(algorithm, given, MODEL, 2, leading)]
+        good = [
+            x if x.dtype == np.int32 else x.astype(dtype) for x in random_inputs(algorithm, given, MODEL, 2, leading)
+        ]
         for k, spec in enumerate(algorithm.inputs[:given]):
             if spec.integer:
                 continue
@@ -65,7 +69,9 @@ def test_not_finite(algorithm: Algorithm, given: int, value: float, dtype: Any) 
                 bad = good[k].copy()
                 bad.flat[place] = value
                 index = ", ".join(map(str, np.unravel_index(place, bad.shape)))
-                refused(algorithm, [*good[:k], bad, *good[k + 1 :]], rf"{spec.name}\[{index}\] is {value}, expected finite")
+                refused(
+                    algorithm, [*good[:k], bad, *good[k + 1 :]], rf"{spec.name}\[{index}\] is {value}, expected finite"
+                )
         run(algorithm, MODEL, good)  # and it goes on
 
 
@@ -198,7 +204,9 @@ def test_unknown_reference(reference: Any) -> None:
         lambda: sl.joint_jacobian(MODEL, Q, 1, reference),
         lambda: sl.joint_jacobian_dot(MODEL, Q, V, 1, reference),
     ):
-        with pytest.raises(ValueError, match=rf"reference is {reference!r}, expected one of 'local', 'world', 'local_world"):
+        with pytest.raises(
+            ValueError, match=rf"reference is {reference!r}, expected one of 'local', 'world', 'local_world"
+        ):
             call()
 
 

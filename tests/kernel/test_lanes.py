@@ -34,7 +34,9 @@ def assert_equal(ours: tuple[Any, ...], right: tuple[Any, ...]) -> None:
         assert np.array_equal(one, other)
 
 
-def assert_rows_close(algorithm: Algorithm, batch: tuple[Any, ...], inputs: list[Any], tolerance: float = 1e-12) -> None:
+def assert_rows_close(
+    algorithm: Algorithm, batch: tuple[Any, ...], inputs: list[Any], tolerance: float = 1e-12
+) -> None:
     """Every sample of a batch against its single call."""
     leading = batch[0].shape[: batch[0].ndim - len(algorithm.outputs[0].shape)]
     for index in np.ndindex(leading):
@@ -112,7 +114,8 @@ def test_broadcasting(algorithm: Algorithm, given: int) -> None:
         reals += not spec.integer
         value = random_inputs(algorithm, given, MODEL, 10 + k, shape)[k]
         inputs.append(value)
-        full.append(value if spec.integer else np.broadcast_to(value, (3, 5, *spec.resolve(algorithm.sizes(MODEL.tables, full)))))
+        own = spec.resolve(algorithm.sizes(MODEL.tables, full))
+        full.append(value if spec.integer else np.broadcast_to(value, (3, 5, *own)))
     result = run(algorithm, MODEL, inputs)
     leading = np.broadcast_shapes(*shapes[: min(reals, 4)])
     expected = run(algorithm, MODEL, [x if x.dtype == np.int32 else np.ascontiguousarray(x) for x in full])

@@ -34,7 +34,7 @@ from saltus.spatial.inertia import Rigid, Sym6, act_rigid, act_sym6, add_rigid, 
 from saltus.spatial.quaternion import conjugate, rotation
 from tests import oracles
 from tests.closeness import assert_close
-from tests.spatial.numbers import array, make, random_motion, random_placement, random_rotation
+from tests.spatial.dense import array, make, random_motion, random_placement, random_rotation
 
 TOLERANCE = 1e-14
 seeds = given(st.integers(0, 2**32))
@@ -132,7 +132,9 @@ def test_cross_products(seed: int) -> None:
     assert_close(array(cross_motion(u, v)), oracles.ad(array(u)) @ array(v), TOLERANCE)
     assert_close(array(cross_force(u, f)), -oracles.ad(array(u)).T @ array(f), TOLERANCE)
     assert_close(array(cross_motion(u, v)), -array(cross_motion(v, u)), TOLERANCE)
-    jacobi = cross_motion(u, cross_motion(v, w)) + cross_motion(v, cross_motion(w, u)) + cross_motion(w, cross_motion(u, v))
+    jacobi = (
+        cross_motion(u, cross_motion(v, w)) + cross_motion(v, cross_motion(w, u)) + cross_motion(w, cross_motion(u, v))
+    )
     assert_close(array(jacobi), np.zeros(6), 1e-13, scale=10.0)
     assert power(cross_motion(u, v), f) == pytest.approx(-power(v, cross_force(u, f)), abs=1e-12)
     assert_close(array(act(X, cross_motion(u, v))), array(cross_motion(act(X, u), act(X, v))), 1e-12, scale=10.0)
@@ -141,8 +143,7 @@ def test_cross_products(seed: int) -> None:
 @seeds
 def test_inertia_forms_agree(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    I, K, v, X = random_rigid(rng), random_rigid(rng), random_motion(rng), random_placement(rng)
-    S = random_sym6(rng)
+    I, K, v, S = random_rigid(rng), random_rigid(rng), random_motion(rng), random_sym6(rng)
     dense = array(I)
     assert np.allclose(dense, dense.T) and np.linalg.eigvalsh(dense).min() > 0.0
     assert_close(array(I @ v), dense @ array(v), TOLERANCE)
@@ -188,6 +189,10 @@ def test_placement_of_points() -> None:
     X = SE3(rotation(quarter), Vec3(1.0, 0.0, 0.0))
     assert_close(array(X @ Vec3(1.0, 0.0, 0.0)), [1.0, 1.0, 0.0], 1e-15)
     # turning about the child's origin moves the parent's point there
-    assert_close(array(act(X, Motion(Vec3(0.0, 0.0, 0.0), Vec3(0.0, 0.0, 1.0)))), [0.0, -1.0, 0.0, 0.0, 0.0, 1.0], 1e-15)
+    assert_close(
+        array(act(X, Motion(Vec3(0.0, 0.0, 0.0), Vec3(0.0, 0.0, 1.0)))), [0.0, -1.0, 0.0, 0.0, 0.0, 1.0], 1e-15
+    )
     # a force along y at the child has a moment about the parent
-    assert_close(array(act_force(X, Force(Vec3(1.0, 0.0, 0.0), Vec3(0.0, 0.0, 0.0)))), [0.0, 1.0, 0.0, 0.0, 0.0, 1.0], 1e-15)
+    assert_close(
+        array(act_force(X, Force(Vec3(1.0, 0.0, 0.0), Vec3(0.0, 0.0, 0.0)))), [0.0, 1.0, 0.0, 0.0, 0.0, 1.0], 1e-15
+    )

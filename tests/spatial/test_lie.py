@@ -36,7 +36,7 @@ from saltus.spatial.lie import (
 from saltus.spatial.quaternion import conjugate, rotation
 from tests.closeness import assert_close
 from tests.generators import random_state
-from tests.spatial.numbers import array, expm, inverse, make, phi, random_rotation, skew
+from tests.spatial.dense import array, expm, inverse, make, phi, random_rotation, skew
 
 PI = float(np.pi)
 SHORT = [0.0, 1e-300, 1e-160, 1e-12, 1e-8, 1e-4, 0.01, 0.0199, 0.0201, 0.5, 0.999, 1.0, 1.001, 2.0, 3.0]
@@ -93,7 +93,9 @@ def test_functions_of_the_angle(name: str) -> None:
     """Errors relative to the value at zero, over 0 < t < 3.14, dense around t = 1, where series and closed form meet."""
     ours, right, at_zero, tolerance = FUNCTIONS[name]
     assert ours(0.0) == pytest.approx(at_zero, rel=1e-15)
-    t = np.concatenate([10.0 ** np.linspace(-20, -1, 60), np.linspace(0.1, 3.14, 200), 1.0 + np.linspace(-1e-6, 1e-6, 21)])
+    t = np.concatenate(
+        [10.0 ** np.linspace(-20, -1, 60), np.linspace(0.1, 3.14, 200), 1.0 + np.linspace(-1e-6, 1e-6, 21)]
+    )
     with mpmath.workdps(150):
         for square in (t * t).tolist():
             expected = right(mpmath.sqrt(mpmath.mpf(square)))
@@ -252,7 +254,9 @@ def test_steps_of_joints(kind: str, samples: int | None, angle: float) -> None:
     model = sl.random_model(seed=1, bodies=1, kinds=[kind])
     s = random_state(model, 1, () if samples is None else samples)
     v = s.v.copy()
-    turning = {"continuous": slice(0, 1), "planar": slice(2, 3), "spherical": slice(0, 3), "free_flyer": slice(3, 6)}[kind]
+    turning = {"continuous": slice(0, 1), "planar": slice(2, 3), "spherical": slice(0, 3), "free_flyer": slice(3, 6)}[
+        kind
+    ]
     v[..., turning] *= angle / np.linalg.norm(v[..., turning], axis=-1, keepdims=True)
     back = sl.difference(model, s.q, sl.integrate(model, s.q, v))
     assert_close(back, v, 1e-14, scale=max(1.0, float(np.abs(v).max())))

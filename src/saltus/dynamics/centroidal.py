@@ -13,13 +13,14 @@ from __future__ import annotations
 import math
 
 from saltus.arrays import Array, ArrayLike
-from saltus.dynamics.crba import COMPOSITE, composite_inertias
+from saltus.dynamics.crba import COMPOSITE, collect, place_bodies
 from saltus.dynamics.frame import store_column
 from saltus.kernel import Layout, kernel, less, lift, select, st, zero
 from saltus.model.joint_kernels import add_motion, carried, joint_placement, joint_turn
 from saltus.model.model import Model
 from saltus.model.tree import algorithm
-from saltus.spatial.algebra import Force, Motion, Vec2, Vec3, act_force, act_inv, cross, cross_force
+from saltus.spatial.algebra import Force, Motion, Sym3, Vec2, Vec3, act_force, act_inv, cross, cross_force
+from saltus.spatial.inertia import Rigid
 
 
 @kernel
@@ -30,11 +31,15 @@ def center_or_origin(moment, mass):
 
 @algorithm(inputs={"q": "nq"}, outputs={"A": "6 nv"}, work=Layout(**COMPOSITE))
 def _centroidal_momentum_matrix(tree, q, w, A):
-    composite_inertias(tree, q, w)
-    center = center_or_origin(w.composite[0].h, w.composite[0].m)
-    for k in range(tree.nv):
-        h = w.composite[tree.body[k]] @ w.axis[k]
-        store_column(A, tree.nv, k, Force(h.lin, h.ang - cross(center, h.lin)))
+    mass, moment = place_bodies(tree, q, w)
+    center, o = center_or_origin(moment, mass), zero(q)
+    composite = Rigid(o, Vec3(o, o, o), Sym3(o, o, o, o, o, o))
+    w.composite[0] = composite
+    for i in range(tree.nj - 1, 0, -1):
+        composite = collect(tree, i, composite, w)
+        for k in range(tree.iv[i], tree.end[i]):
+            h = composite @ w.axis[k]
+            store_column(A, tree.nv, k, Force(h.lin, h.ang - cross(center, h.lin)))
 
 
 @kernel

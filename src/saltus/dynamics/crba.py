@@ -28,49 +28,64 @@ COMPOSITE: dict[str, dict[str, type | None]] = {"nj": {"place": SE3, "composite"
 
 
 @kernel
-def composite_inertias(tree, q, w):
-    """Fill `axis` and `composite`; the sum over all bodies is left at body 0."""
+def place_bodies(tree, q, w):
+    """To the leaves: fill `axis`, and `composite` with each body's own inertia; returns the sum over all bodies."""
     o = zero(q)
     none, one = Vec3(o, o, o), o + 1.0
     X = SE3(Mat3(one, o, o, o, one, o, o, o, one), none)
     if tree.nj > 1:  # about the origin of body 1, which does not depend on its turn
         X = SE3(X.R, -joint_placement(tree, 1, q, Vec2(one, o)).p)
     w.place[0] = X
+    mass, moment = o, none
     for i in range(1, tree.nj):
         if tree.parent[i] != i - 1:  # otherwise the parent is the body just before, still at hand
             X = w.place[tree.parent[i]]
         X = X @ joint_placement(tree, i, q, joint_turn(tree, i, q))
-        w.composite[i] = act_rigid(X, tree.inertia[i])
+        body = act_rigid(X, tree.inertia[i])
+        mass, moment = mass + body.m, moment + body.h
+        w.composite[i] = body
         if not tree.leaf[i]:
             w.place[i] = X
         for k in range(tree.iv[i], tree.end[i]):
             w.axis[k] = axis_seen_from(X, tree.axis[k])
-
-    w.composite[0] = Rigid(o, none, Sym3(o, o, o, o, o, o))
-    for i in range(tree.nj - 1, 0, -1):
-        parent = tree.parent[i]
-        w.composite[parent] = w.composite[parent] + w.composite[i]
+    return mass, moment
 
 
 @kernel
-def inertia_matrix(tree, w, M):
+def collect(tree, i, below, w):
+    """On the way to the root: the inertia of body i and all that it carries; `below` is that of body i + 1."""
+    composite = w.composite[i]
+    if not tree.leaf[i] and tree.parent[i + 1] == i:
+        composite = composite + below
+    parent = tree.parent[i]
+    if parent != i - 1:
+        w.composite[parent] = w.composite[parent] + composite
+    return composite
+
+
+@kernel
+def inertia_matrix(tree, q, w, M):
     """All entries of M that are not zero by the structure of the tree."""
-    nv = tree.nv
-    for k in range(nv):
-        force = w.composite[tree.body[k]] @ w.axis[k]
-        st(M, k * nv + k, power(w.axis[k], force) + tree.armature[k])
-        j = tree.above[k]
-        while j >= 0:
-            entry = power(w.axis[j], force)
-            st(M, k * nv + j, entry)
-            st(M, j * nv + k, entry)
-            j = tree.above[j]
+    place_bodies(tree, q, w)
+    nv, o = tree.nv, zero(q)
+    composite = Rigid(o, Vec3(o, o, o), Sym3(o, o, o, o, o, o))
+    w.composite[0] = composite
+    for i in range(tree.nj - 1, 0, -1):
+        composite = collect(tree, i, composite, w)
+        for k in range(tree.iv[i], tree.end[i]):
+            force = composite @ w.axis[k]
+            st(M, k * nv + k, power(w.axis[k], force) + tree.armature[k])
+            j = tree.above[k]
+            while j >= 0:
+                entry = power(w.axis[j], force)
+                st(M, k * nv + j, entry)
+                st(M, j * nv + k, entry)
+                j = tree.above[j]
 
 
 @algorithm(inputs={"q": "nq"}, outputs={"M": "nv nv zeroed"}, work=Layout(**COMPOSITE))
 def _crba(tree, q, w, M):
-    composite_inertias(tree, q, w)
-    inertia_matrix(tree, w, M)
+    inertia_matrix(tree, q, w, M)
 
 
 def crba(model: Model, q: ArrayLike, *, out: Array | None = None) -> Array:

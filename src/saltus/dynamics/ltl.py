@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from saltus.arrays import Array, ArrayLike
-from saltus.dynamics.crba import COMPOSITE, composite_inertias, crba, inertia_matrix
+from saltus.dynamics.crba import COMPOSITE, crba, inertia_matrix
 from saltus.kernel import Layout, kernel, ld, st, tail
 from saltus.model.model import Model
 from saltus.model.tree import algorithm
@@ -145,8 +145,7 @@ def _ltl_solve(tree, U, D, x, w, y):
     work=Layout(nj=COMPOSITE["nj"], nv=COMPOSITE["nv"] | {"pivot": None}, nvv={"factor": None}),
 )
 def _minverse(tree, q, w, inverse):
-    composite_inertias(tree, q, w)
-    inertia_matrix(tree, w, w.factor)
+    inertia_matrix(tree, q, w, w.factor)
     factor(tree, w.factor, w.pivot)
     nv = tree.nv
     for column in range(nv):

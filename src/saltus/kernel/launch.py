@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 META, SIZE, STRIDE, STEP, STAGE = 4, 0, 1, 2, 3
 """The table `meta` (see lower_memory.py)."""
 
+MANY_PLANS = 1000
+"""A caller whose batches have another size each time must not fill the memory."""
+
 DOUBLE, SINGLE = np.dtype(np.float64), np.dtype(np.float32)
 
 
@@ -52,9 +55,12 @@ def launch(algorithm: Algorithm, model: Any, inputs: Sequence[Any], out: Any) ->
         return launch_cuda(algorithm, model, inputs, out)
     arrays = convert(algorithm, inputs)
     key = (algorithm, *[(array.shape, array.dtype.char) for array in arrays])
-    plan = model.tables.plans.get(key)
+    plans = model.tables.plans
+    plan = plans.get(key)
     if plan is None:
-        plan = model.tables.plans[key] = make_plan(algorithm, model, arrays)
+        if len(plans) > MANY_PLANS:
+            plans.clear()
+        plan = plans[key] = make_plan(algorithm, model, arrays)
     outputs = results(algorithm, plan, out)
     if plan.leading or plan.dtype == SINGLE or not run_one(algorithm, model, arrays, outputs):
         run_batch(algorithm, model, plan, arrays, outputs)

@@ -80,6 +80,10 @@ class Layout:
         for group, fields in groups.items():
             offset = 0
             for name, cls in fields.items():
+                if name in self.fields:
+                    raise ValueError(
+                        f"Layout: the field {name!r} is named twice, in {self.fields[name].group} and {group}"
+                    )
                 self.fields[name] = FieldSpec(cls, offset, self.records[group], group)
                 offset += leaf_count(cls)
         self.view_class: Any = namedtuple("View", list(self.fields))  # type: ignore[misc]

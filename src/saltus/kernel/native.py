@@ -28,6 +28,21 @@ if TYPE_CHECKING:
 _lock = threading.RLock()
 HERE = Path(saltus.kernel.__file__).parent
 
+CODE = (
+    "compile",
+    "dual",
+    "fastcall",
+    "lanes",
+    "lower",
+    "lower_memory",
+    "memory",
+    "number",
+    "scalar",
+    "target",
+    "tuples",
+)
+"""The files of this package that have a say in what code comes out."""
+
 DIGEST = 32
 """Bytes of the digest that stands before the code in a file of the cache."""
 
@@ -51,15 +66,15 @@ def _source(file: str) -> bytes:
 
 @functools.cache
 def _environment() -> bytes:
-    """What every compiled function depends on: the compiler, the processor, this package."""
+    """What every compiled function depends on: the compiler, the processor, and how this package uses them."""
     import llvmlite.binding as llvm
 
     digest = hashlib.sha256()
     for text in (sys.version, version("numba"), version("llvmlite"), llvm.get_host_cpu_name()):
         digest.update(text.encode())
     digest.update(llvm.get_host_cpu_features().flatten().encode())
-    for file in sorted(HERE.glob("*.py")):
-        digest.update(file.read_bytes())
+    for name in CODE:
+        digest.update((HERE / f"{name}.py").read_bytes())
     return digest.digest()
 
 

@@ -11,6 +11,7 @@ from saltus.kernel.memory import ld, leaves
 from saltus.spatial.algebra import SE3, Mat3, Motion, Quat, Sym3, Vec3
 from saltus.spatial.inertia import Rigid, Sym6
 from saltus.spatial.lie import Mat6
+from saltus.spatial.quaternion import rotation
 
 
 def make(cls: Any, numbers: Any) -> Any:
@@ -47,8 +48,6 @@ def random_rotation(rng: np.random.Generator) -> Quat:
 
 
 def random_placement(rng: np.random.Generator) -> SE3:
-    from saltus.spatial.quaternion import rotation
-
     return SE3(rotation(random_rotation(rng)), make(Vec3, rng.normal(size=3)))
 
 
