@@ -18,14 +18,16 @@ def gripper() -> sl.Model:
     rng = np.random.default_rng(5)
 
     def body(joint: int) -> None:
-        builder.add_body(joint, mass=rng.uniform(0.5, 2.0), com=rng.normal(size=3) * 0.1, inertia=np.diag([0.01, 0.012, 0.015]))
+        builder.add_body(
+            joint, mass=rng.uniform(0.5, 2.0), com=rng.normal(size=3) * 0.1, inertia=np.diag([0.01, 0.012, 0.015])
+        )
 
     palm = builder.add_joint("palm", "free_flyer")
     finger = builder.add_joint("finger", "revolute", palm, axis=(0, 1, 0), armature=0.1)
     spinner = builder.add_joint("spinner", "continuous", palm, axis=(0, 0, 1))
     follower = builder.add_joint("follower", "revolute", palm, axis=(1, 0, 0), mimic=sl.Mimic("finger", -2.0, 0.3))
     tip = builder.add_joint("tip", "revolute", finger, axis=(0, 1, 0), mimic=sl.Mimic("finger", 0.5, 0.0))
-    gear = builder.add_joint("gear", "revolute", spinner, axis=(0, 1, 1), mimic=sl.Mimic("spinner", 1.5, -0.2))
+    gear = builder.add_joint("gear", "continuous", spinner, axis=(0, 1, 1), mimic=sl.Mimic("spinner", 1.5, -0.2))
     slide = builder.add_joint("slide", "prismatic", follower, axis=(1, 0, 0))
     for joint in (palm, finger, spinner, follower, tip, gear, slide):
         body(joint)

@@ -116,7 +116,7 @@ def aba(
 
     >>> import numpy as np, saltus as sl
     >>> builder = sl.ModelBuilder("brick")
-    >>> builder.add_body(builder.add_joint("root", "free_flyer"), mass=1.0, inertia=np.eye(3))
+    >>> _ = builder.add_body(builder.add_joint("root", "free_flyer"), mass=1.0, inertia=np.eye(3))
     >>> brick = builder.build()
     >>> sl.aba(brick, brick.neutral(), np.zeros(6), np.zeros(6)).round(6) + 0.0
     array([ 0.  ,  0.  , -9.81,  0.  ,  0.  ,  0.  ])

@@ -181,8 +181,8 @@ def convert(algorithm: Algorithm, inputs: Sequence[Any]) -> list[NDArray[Any]]:
             array = np.asarray(value)
         except ValueError as error:
             raise TypeError(f"{algorithm.name}: {spec.name} is not an array of numbers ({error})") from None
-        if array.dtype.kind not in "fiu":
-            raise TypeError(f"{algorithm.name}: {spec.name} is an array of {array.dtype}, expected real numbers")
+        if array.dtype.kind not in "fiub":
+            raise TypeError(f"{algorithm.name}: {spec.name} is not an array of numbers, but of {array.dtype}")
         if not (spec.integer or array.dtype == SINGLE):
             array = array.astype(DOUBLE)
         arrays.append(np.ascontiguousarray(array, dtype=np.int32) if spec.integer else array)
