@@ -1,6 +1,6 @@
 """The table of algorithms: what is called, with which inputs, on batches of what size.
 
-Batches have 1024 samples; those of a matrix (nv, nv), or of a matrix for every joint or frame, have 64 (a horizon's worth),
+Batches have 1024 samples; those of a matrix (nv, nv) or (6, nv), or of one for every joint or frame, have 64 (a horizon's worth),
 so that the results of the batch stay in the cache, as the single result of the peer does.
 """
 
@@ -46,7 +46,7 @@ ALGORITHMS = {
     "aba": Row(sl.aba, "q v tau"),
     "rnea": Row(sl.rnea, "q v a"),
     "crba": Row(sl.crba, "q", MATRICES),
-    "centroidal_momentum_matrix": Row(sl.centroidal_momentum_matrix, "q"),
+    "centroidal_momentum_matrix": Row(sl.centroidal_momentum_matrix, "q", MATRICES),
     "nonlinear_effects": Row(sl.nonlinear_effects, "q v"),
     "gravity": Row(sl.gravity, "q"),
     "minverse": Row(sl.minverse, "q", MATRICES),
@@ -59,14 +59,14 @@ ALGORITHMS = {
     "frame_placement": Row(sl.frame_placement, "q frame"),
     "frame_velocity": Row(sl.frame_velocity, "q v frame"),
     "frame_acceleration": Row(sl.frame_acceleration, "q v a frame"),
-    "frame_jacobian": Row(sl.frame_jacobian, "q frame"),
-    "frame_jacobian_dot": Row(sl.frame_jacobian_dot, "q v frame"),
-    "joint_jacobian": Row(sl.joint_jacobian, "q joint"),
-    "joint_jacobian_dot": Row(sl.joint_jacobian_dot, "q v joint"),
+    "frame_jacobian": Row(sl.frame_jacobian, "q frame", MATRICES),
+    "frame_jacobian_dot": Row(sl.frame_jacobian_dot, "q v frame", MATRICES),
+    "joint_jacobian": Row(sl.joint_jacobian, "q joint", MATRICES),
+    "joint_jacobian_dot": Row(sl.joint_jacobian_dot, "q v joint", MATRICES),
     "center_of_mass": Row(sl.center_of_mass, "q"),
     "center_of_mass_velocity": Row(sl.center_of_mass, "q v"),
     "center_of_mass_acceleration": Row(sl.center_of_mass, "q v a"),
-    "center_of_mass_jacobian": Row(sl.center_of_mass_jacobian, "q"),
+    "center_of_mass_jacobian": Row(sl.center_of_mass_jacobian, "q", MATRICES),
     "centroidal_momentum": Row(sl.centroidal_momentum, "q v"),
     "centroidal_momentum_rate": Row(sl.centroidal_momentum_rate, "q v a"),
     "centroidal_momentum_drift": Row(sl.centroidal_momentum_drift, "q v"),
