@@ -1,7 +1,7 @@
 """The table of algorithms: what is called, with which inputs, on batches of what size.
 
-Batches have 1024 samples; those of a matrix (nv, nv) or (6, nv), or of one for every joint or frame, have 64 (a horizon's worth),
-so that the results of the batch stay in the cache, as the single result of the peer does.
+Batches have 1024 samples; those of a matrix (nv, nv) or (6, nv), or of one for every joint or frame, have 64 (a horizon's
+worth), so that the results of the batch stay in the cache, as the single result of the peer does.
 """
 
 from __future__ import annotations
