@@ -147,7 +147,7 @@ def test_single_precision_names_the_right_sample() -> None:
     ids=["text", "object", "dict", "none", "ragged", "complex", "texts"],
 )  # fmt: skip
 def test_not_numbers(wrong: Any) -> None:
-    with pytest.raises(TypeError, match=r"^crba: (q is (not )?an array of .*numbers|expected the inputs q)"):
+    with pytest.raises(TypeError, match=r"^crba: (q is not an array of numbers|expected the inputs q)"):
         sl.crba(MODEL, wrong)
 
 

@@ -239,7 +239,7 @@ def test_mixed_precision_is_double() -> None:
 def test_whole_numbers() -> None:
     q, zeros = MODEL.neutral(), np.zeros(MODEL.nv, int)
     right = sl.rnea(MODEL, q, np.zeros(MODEL.nv), np.ones(MODEL.nv))
-    for kind in (int, np.int8, np.uint64, np.float16):
+    for kind in (int, bool, np.int8, np.uint64, np.float16):
         ones = np.ones(MODEL.nv, kind)
         assert np.array_equal(sl.rnea(MODEL, q, zeros, ones), right)
 
