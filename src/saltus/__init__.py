@@ -34,14 +34,17 @@ from saltus.dynamics.ltl import LTL, ltl, minverse
 from saltus.dynamics.rnea import gravity, nonlinear_effects, rnea
 from saltus.kernel.lending import get_threads, set_threads
 from saltus.model import (
+    Actuator,
     Frame,
     FrameKind,
     Joint,
     JointKind,
+    Loop,
     Mimic,
     Model,
     ModelBuilder,
     ModelError,
+    Shape,
     load_urdf,
     random_model,
 )
@@ -52,14 +55,17 @@ __version__ = "0.1.0"
 
 __all__ = [
     "LTL",
+    "Actuator",
     "Frame",
     "FrameKind",
     "Joint",
     "JointKind",
+    "Loop",
     "Mimic",
     "Model",
     "ModelBuilder",
     "ModelError",
+    "Shape",
     "aba",
     "center_of_mass",
     "center_of_mass_jacobian",

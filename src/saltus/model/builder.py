@@ -24,7 +24,9 @@ from saltus.model.checks import (
 )
 from saltus.model.frames import Frame, FrameKind
 from saltus.model.joints import Joint, JointKind, Mimic
+from saltus.model.loops import Actuator, Loop
 from saltus.model.model import Model
+from saltus.model.shapes import Shape
 
 UNIT_LIMIT = 1.01  # Pinocchio's bound on cosines, sines and quaternions: it never binds
 MOVING_KINDS = tuple(kind for kind in JointKind if kind != JointKind.UNIVERSE)
@@ -86,6 +88,9 @@ class ModelBuilder:
         self._frames = [Frame("universe", 0, _IDENTITY, FrameKind.FIXED_JOINT, 0)]
         self._frame_names = {("universe", FrameKind.FIXED_JOINT)}
         self._references: dict[str, ArrayLike] = {}
+        self._loops: list[Loop] = []
+        self._actuators: list[Actuator] = []
+        self._shapes: list[Shape] = []
 
     def add_joint(
         self,
@@ -207,6 +212,31 @@ class ModelBuilder:
         """Stores a configuration (nq,) under a name; its size is checked by `build`."""
         self._references[name] = q
 
+    def add_loop(self, name: str, frame_a: str, frame_b: str, dim: int) -> None:
+        """Closes a loop: two frames stay together, as a point (dim 3), a hinge about z (5) or a weld (6)."""
+        self._loops.append(Loop(name, frame_a, frame_b, dim))
+
+    def add_actuator(
+        self, name: str, joint: str, gear: float = 1.0, lower: float = -np.inf, upper: float = np.inf
+    ) -> None:
+        """Adds a motor whose effort, from `lower` to `upper`, times `gear` acts on a joint [N m, N]."""
+        self._actuators.append(Actuator(name, joint, gear, lower, upper))
+
+    def add_shape(
+        self,
+        joint: str | int,
+        kind: str,
+        size: ArrayLike,
+        placement: ArrayLike = _IDENTITY,
+        *,
+        color: ArrayLike = (0.7, 0.7, 0.75, 1.0),
+        path: str = "",
+        name: str = "",
+    ) -> None:
+        """Fixes a shape (see `Shape`) at this placement (4, 4) in a joint's frame."""
+        index = self._joint(joint, "a shape")
+        self._shapes.append(Shape(name, index, kind, size, placement, color, path))  # type: ignore[arg-type]
+
     def build(self) -> Model:
         """The model of all that was added so far. The builder may go on."""
         joints = self._numbered_joints()
@@ -225,6 +255,9 @@ class ModelBuilder:
             upper_position_limit=np.concatenate([np.empty(0), *(draft.upper for draft in own)]),
             gravity=self._gravity,
             reference_configurations={name: np.asarray(q) for name, q in self._references.items()},
+            loops=tuple(self._loops),
+            actuators=tuple(self._actuators),
+            shapes=tuple(self._shapes),
             **per_dof,
         )
 

@@ -16,6 +16,8 @@ from numpy.typing import ArrayLike
 from saltus.model.checks import Array, ModelError, finite, not_negative, read_only
 from saltus.model.frames import Frame, FrameKind
 from saltus.model.joints import Joint, JointKind, rebuilt
+from saltus.model.loops import Actuator, Loop
+from saltus.model.shapes import Shape
 
 if TYPE_CHECKING:
     from saltus.model.coupling import Coupling
@@ -51,11 +53,17 @@ class Model:
     damping: Array  # (nv,) viscous friction [N m s/rad, N s/m]
     gravity: Array = field(default_factory=lambda: np.array([0.0, 0.0, -9.81]))  # (3,) in the world [m/s^2]
     reference_configurations: Mapping[str, Array] = field(default_factory=dict)  # name: (nq,)
+    loops: tuple[Loop, ...] = ()  # what the file closes; the tree's dynamics know nothing of them
+    actuators: tuple[Actuator, ...] = ()
+    shapes: tuple[Shape, ...] = ()  # for pictures
 
     def __post_init__(self) -> None:
         self._set("joints", tuple(self.joints))
         self._set("frames", tuple(self.frames))
+        for name in ("loops", "actuators", "shapes"):
+            self._set(name, tuple(getattr(self, name)))
         _check_tree(self.joints, self.frames)
+        self._check_parts()
         for name in ("lower_position_limit", "upper_position_limit"):
             self._set(name, read_only(getattr(self, name), (self.nq,), name))
         for name in ("velocity_limit", "effort_limit", "armature", "friction", "damping"):
@@ -69,6 +77,19 @@ class Model:
         wrong = np.flatnonzero(self.lower_position_limit > self.upper_position_limit)
         if wrong.size:
             raise ModelError(f"the lower position limit is above the upper one at q{wrong.tolist()}")
+
+    def _check_parts(self) -> None:
+        """Loops, actuators and shapes must be about frames and joints that there are."""
+        for loop in self.loops:
+            for frame in (loop.frame_a, loop.frame_b):
+                self.frame_index(frame)
+        for actuator in self.actuators:
+            if self.joints[self.joint_index(actuator.joint)].nv != 1:
+                raise ModelError(
+                    f"actuator {actuator.name!r}: joint {actuator.joint!r} has not one degree of freedom of its own"
+                )
+        for shape in self.shapes:
+            _checked_index("joint", shape.joint, self.njoints, self.name)
 
     @cached_property
     def nq(self) -> int:

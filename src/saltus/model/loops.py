@@ -1,0 +1,54 @@
+"""What a robot's file says beyond the tree: loops that close it, and actuators that move it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from saltus.model.checks import ModelError
+
+DIMENSIONS = {3: "point", 5: "hinge", 6: "weld"}
+
+
+@dataclass(frozen=True)
+class Loop:
+    """Two frames that stay together: their origins (3), also their z axes (5), or all of them (6).
+
+    The dynamics of the tree know nothing of it; constraints are made from it.
+
+    >>> Loop("rod", "rod_tip", "rod_anchor", dim=3)
+    Loop(name='rod', frame_a='rod_tip', frame_b='rod_anchor', dim=3)
+    """
+
+    name: str
+    frame_a: str
+    frame_b: str
+    dim: int
+
+    def __post_init__(self) -> None:
+        if self.dim not in DIMENSIONS:
+            expected = ", ".join(f"{dim} ({name})" for dim, name in DIMENSIONS.items())
+            raise ModelError(f"loop {self.name!r}: its dim is {self.dim}, expected {expected}")
+
+
+@dataclass(frozen=True)
+class Actuator:
+    """A motor: its effort times `gear` acts on a joint that has one degree of freedom.
+
+    >>> Actuator("knee_motor", "knee", gear=50.0, lower=-4.0, upper=4.0)
+    Actuator(name='knee_motor', joint='knee', gear=50.0, lower=-4.0, upper=4.0)
+    """
+
+    name: str
+    joint: str
+    gear: float = 1.0
+    lower: float = -np.inf  # of the motor's effort [N m, N]
+    upper: float = np.inf
+
+    def __post_init__(self) -> None:
+        if not (np.isfinite(self.gear) and self.lower <= self.upper):
+            raise ModelError(
+                f"actuator {self.name!r}: gear {self.gear}, effort from {self.lower} to {self.upper}; "
+                "expected a finite gear and limits in order"
+            )
