@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
+from saltus.model.tree import solid
 from saltus.spatial.algebra import (
     SE3,
     Force,
@@ -30,7 +31,18 @@ from saltus.spatial.algebra import (
     transpose,
     turn_back,
 )
-from saltus.spatial.inertia import Rigid, Sym6, act_rigid, act_sym6, add_rigid, as_sym6, column, rotate_sym, without
+from saltus.spatial.inertia import (
+    Rigid,
+    Solid,
+    Sym6,
+    act_solid,
+    act_sym6,
+    add_rigid,
+    as_sym6,
+    column,
+    rotate_sym,
+    without,
+)
 from saltus.spatial.quaternion import conjugate, rotation
 from tests import oracles
 from tests.closeness import assert_close
@@ -156,17 +168,23 @@ def test_inertia_forms_agree(seed: int) -> None:
     assert isinstance(I @ v, Force) and isinstance(S @ v, Force)
 
 
+def as_solid(I: Rigid) -> Solid:
+    """A rigid inertia by its centre of mass and the inertia there."""
+    com = array(I.h) / I.m
+    return solid(I.m, com, array(I.J) - I.m * (com @ com * np.eye(3) - np.outer(com, com)))
+
+
 @seeds
 def test_inertia_seen_from_another_frame(seed: int) -> None:
     """X^* I X^-1 in all forms; the kinetic energy stays the same."""
     rng = np.random.default_rng(seed)
     I, S, v, X = random_rigid(rng), random_sym6(rng), random_motion(rng), random_placement(rng)
     A = np.linalg.inv(oracles.Ad(array(X)))
-    assert_close(array(act_rigid(X, I)), A.T @ array(I) @ A, 1e-13)
+    assert_close(array(act_solid(X, as_solid(I))), A.T @ array(I) @ A, 1e-13)
     assert_close(array(act_sym6(X, as_sym6(I, 0.0))), A.T @ array(I) @ A, 1e-13)
     assert_close(array(act_sym6(X, S)), A.T @ array(S) @ A, 1e-13)
     moved = act(X, v)
-    assert power(moved, act_rigid(X, I) @ moved) == pytest.approx(power(v, I @ v), rel=1e-11)
+    assert power(moved, act_solid(X, as_solid(I)) @ moved) == pytest.approx(power(v, I @ v), rel=1e-11)
 
 
 @seeds

@@ -17,12 +17,12 @@ Reference: R. Featherstone, Rigid Body Dynamics Algorithms (2008), table 6.2; th
 from __future__ import annotations
 
 from saltus.arrays import Array, ArrayLike
-from saltus.kernel import Layout, kernel, st, zero
-from saltus.model.joint_kernels import axis_seen_from, joint_placement, joint_turn
+from saltus.kernel import Layout, kernel, st_symmetric, zero
+from saltus.model.joint_kernels import axis_seen_from, joint_placement, placed_after
 from saltus.model.model import Model
 from saltus.model.tree import algorithm
 from saltus.spatial.algebra import SE3, Mat3, Motion, Sym3, Vec2, Vec3, power
-from saltus.spatial.inertia import Rigid, act_rigid
+from saltus.spatial.inertia import Rigid, act_solid
 
 COMPOSITE: dict[str, dict[str, type | None]] = {"nj": {"place": SE3, "composite": Rigid}, "nv": {"axis": Motion}}
 
@@ -40,11 +40,11 @@ def place_bodies(tree, q, w):
     for i in range(1, tree.nj):
         if tree.parent[i] != i - 1:  # otherwise the parent is the body just before, still at hand
             X = w.place[tree.parent[i]]
-        X = X @ joint_placement(tree, i, q, joint_turn(tree, i, q))
-        body = act_rigid(X, tree.inertia[i])
+        X = placed_after(tree, i, q, X)
+        body = act_solid(X, tree.solid[i])
         mass, moment = mass + body.m, moment + body.h
         w.composite[i] = body
-        if not tree.leaf[i]:
+        if tree.fork[i]:
             w.place[i] = X
         for k in range(tree.iv[i], tree.end[i]):
             w.axis[k] = axis_seen_from(X, tree.axis[k])
@@ -74,16 +74,14 @@ def inertia_matrix(tree, q, w, M):
         composite = collect(tree, i, composite, w)
         for k in range(tree.iv[i], tree.end[i]):
             force = composite @ w.axis[k]
-            st(M, k * nv + k, power(w.axis[k], force) + tree.armature[k])
+            st_symmetric(M, nv, k, k, power(w.axis[k], force) + tree.armature[k])
             j = tree.above[k]
             while j >= 0:
-                entry = power(w.axis[j], force)
-                st(M, k * nv + j, entry)
-                st(M, j * nv + k, entry)
+                st_symmetric(M, nv, k, j, power(w.axis[j], force))
                 j = tree.above[j]
 
 
-@algorithm(inputs={"q": "nq"}, outputs={"M": "nv nv zeroed"}, work=Layout(**COMPOSITE))
+@algorithm(inputs={"q": "nq"}, outputs={"M": "nv nv symmetric zeroed"}, work=Layout(**COMPOSITE))
 def _crba(tree, q, w, M):
     inertia_matrix(tree, q, w, M)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from saltus.arrays import Array, ArrayLike
 from saltus.kernel import Layout, kernel, st, zero
-from saltus.model.joint_kernels import add_motion, carried, joint_placement, joint_turn
+from saltus.model.joint_kernels import add_motion, carried, joint_placement, joint_turn, placed_after
 from saltus.model.model import Model
 from saltus.model.tree import algorithm
 from saltus.spatial.algebra import SE3, Mat3, Motion, Vec3, act_inv, transpose
@@ -36,7 +36,7 @@ def place_bodies(tree, q, place):
     o = zero(q)
     place[0] = SE3(Mat3(o + 1.0, o, o, o, o + 1.0, o, o, o, o + 1.0), Vec3(o, o, o))
     for i in range(1, tree.nj):
-        place[i] = place[tree.parent[i]] @ joint_placement(tree, i, q, joint_turn(tree, i, q))
+        place[i] = placed_after(tree, i, q, place[tree.parent[i]])
 
 
 @kernel

@@ -2,7 +2,7 @@
 
 from saltus.kernel.algorithm import ALGORITHMS, Algorithm, Spec, Tables, declare
 from saltus.kernel.dual import Dual
-from saltus.kernel.memory import HEADER, ONE, SIZES, Layout, ld, sizes_of, st, tail, zero
+from saltus.kernel.memory import HEADER, ONE, SIZES, Layout, ld, sizes_of, st, st_symmetric, tail, zero
 from saltus.kernel.number import F32, F64, Number
 from saltus.kernel.scalar import atan2, fabs, floor, less, lift, maximum, minimum, select, sincos, sqrt
 from saltus.kernel.tuples import Scalar, defines, kernel
@@ -37,6 +37,7 @@ __all__ = [
     "sizes_of",
     "sqrt",
     "st",
+    "st_symmetric",
     "tail",
     "zero",
 ]

@@ -4,9 +4,10 @@
     def rnea(tree, q, v, w, tau): ...
 
 A declaration is the shape of one sample, by names of sizes or by numbers, with the words `optional` (inputs at the end
-only; None in the kernel where it is not given), `int` (an array of integers, the same for all samples) and `zeroed`
-(an output of which the kernel writes only entries that depend on the model's structure). Called with arrays that have
-leading axes in front of these shapes, the algorithm runs once for every sample.
+only; None in the kernel where it is not given), `int` (an array of integers, the same for all samples), `zeroed` (an
+output of which the kernel writes only entries that depend on the model's structure) and `symmetric` (a square output that
+the kernel writes by `st_symmetric` alone). Called with arrays that have leading axes in front of these shapes, the
+algorithm runs once for every sample.
 """
 
 from __future__ import annotations
@@ -21,6 +22,9 @@ from saltus.kernel.lending import lend
 from saltus.kernel.memory import Layout
 from saltus.kernel.tuples import kernel as mark_kernel
 
+FLAGS = {"int": "integer", "optional": "optional", "zeroed": "zeroed", "symmetric": "symmetric"}
+"""The words of a declaration, and what they set."""
+
 
 class Spec(NamedTuple):
     """One array argument of a kernel."""
@@ -30,6 +34,7 @@ class Spec(NamedTuple):
     integer: bool = False
     optional: bool = False
     zeroed: bool = False
+    symmetric: bool = False
 
     @property
     def configuration(self) -> bool:
@@ -38,9 +43,8 @@ class Spec(NamedTuple):
     @classmethod
     def parse(cls, name: str, declaration: str) -> Spec:
         words = declaration.split()
-        flags = {"integer": "int" in words, "optional": "optional" in words, "zeroed": "zeroed" in words}
-        shape = tuple(int(w) if w.isdigit() else w for w in words if w not in ("int", "optional", "zeroed"))
-        return cls(name, shape, **flags)
+        shape = tuple(int(w) if w.isdigit() else w for w in words if w not in FLAGS)
+        return cls(name, shape, **{flag: word in words for word, flag in FLAGS.items()})
 
     def resolve(self, sizes: Mapping[str, int]) -> tuple[int, ...]:
         return tuple(size if isinstance(size, int) else sizes[size] for size in self.shape)
@@ -56,6 +60,11 @@ class Tables(NamedTuple):
     """Kernel (tree, q) -> how far the worst joint of q is from unit length."""
     explain: Callable[[Any, NDArray[Any], float], str]
     """(model, one configuration, tolerance) -> which joint is further off than that, in words; or nothing."""
+
+
+def _decline(handle: Any, inputs: tuple[Any, ...], out: Any) -> int:
+    """What stands for a builtin that was not made yet."""
+    return -1
 
 
 class Algorithm:
@@ -76,6 +85,7 @@ class Algorithm:
         self.arguments = self.inputs + self.outputs
         self.work = Layout(nj={}) if work is None else work
         self.signature = f"{kernel.__module__}.{kernel.__qualname__}{self.arguments}{self.work.fields}"
+        self._quick: Callable[..., Any] = _decline
         self._fast: dict[int, Any] = {}
         self._batch: dict[int, dict[int, Any]] = {}
         self.when_coupled: Callable[..., Any] | None = None
@@ -83,8 +93,11 @@ class Algorithm:
 
     def call(self, model: Any, inputs: tuple[Any, ...], out: Any = None) -> Any:
         """Run on NumPy or CUDA arrays. One sample of contiguous float64 arrays takes the shortest way there is."""
+        answer = self._quick(model.handle, inputs, out)
+        if answer.__class__ is not int:
+            return answer
         fast = self._fast.get(len(inputs))
-        if fast is not None:
+        if fast is not None and fast is not self._quick:
             answer = fast(model.handle, inputs, out)
             if answer.__class__ is not int:
                 return answer
@@ -120,6 +133,7 @@ class Algorithm:
 
         if given not in self._fast and fastcall.layout_is_known():
             self._fast[given] = fastcall.builtin(native.address(self, F64, self.present(given), "one"), self.name)
+            self._quick = self._fast[min(self._fast)]  # tried without a look-up: calls rarely give what is optional
         return self._fast.get(given)
 
     def prepare_batch(self, given: int, bits: int) -> None:

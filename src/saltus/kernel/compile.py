@@ -24,7 +24,6 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.extending import intrinsic
 
 from saltus.kernel import fastcall
-from saltus.kernel.lanes import gather_block, gather_lane, not_finite, scatter_block, scatter_lane
 from saltus.kernel.lower import OPTIONS, MaskType, register
 from saltus.kernel.lower_memory import (
     META,
@@ -38,11 +37,11 @@ from saltus.kernel.lower_memory import (
     shifted,
     span_at,
 )
-from saltus.kernel.memory import st
 from saltus.kernel.native import CALL
 from saltus.kernel.number import INT32, INT64, Number
 from saltus.kernel.scalar import less
 from saltus.kernel.target import target_machine
+from saltus.kernel.transfer import clear, holds_non_finite, pack, sender
 from saltus.kernel.tuples import is_kernel
 
 if TYPE_CHECKING:
@@ -87,41 +86,6 @@ def any_lane(typingctx, condition):
     return types.boolean(condition), codegen
 
 
-@njit(**OPTIONS)
-def holds_non_finite(span, count):
-    found = False
-    for k in range(count):
-        found |= not_finite(span, k)
-    return found
-
-
-@njit(**OPTIONS)
-def pack(packed, count, width, base, sample, stop, stride):
-    """Lanes of the samples from `sample` on; lanes past the last one repeat it."""
-    if sample + width <= stop and count >= width:
-        for column in range(0, count - width + 1, width):
-            gather_block(packed, column, base, sample, stride)
-        if count % width:
-            gather_block(packed, count - width, base, sample, stride)
-    else:
-        for lane in range(width):
-            for column in range(count):
-                gather_lane(packed, column, lane, base, min(sample + lane, stop - 1), stride)
-
-
-@njit(**OPTIONS)
-def unpack(packed, count, width, base, sample, stop, stride):
-    if sample + width <= stop and count >= width:
-        for column in range(0, count - width + 1, width):
-            scatter_block(packed, column, base, sample, stride)
-        if count % width:
-            scatter_block(packed, count - width, base, sample, stride)
-    else:
-        for lane in range(min(width, stop - sample)):
-            for column in range(count):
-                scatter_lane(packed, column, lane, base, sample + lane, stride)
-
-
 class Parts:
     """The pieces from which the entry points of one algorithm are made, for a number type and a set of arguments."""
 
@@ -131,7 +95,8 @@ class Parts:
         self.ints, self.addresses = SpanType(INT32, constant=True), SpanType(INT64)
         self.reals, self.work = SpanType(number.plain, constant=True), SpanType(number, strided)
         arguments = [
-            Argument(SpanType(INT32, constant=True), False) if spec.integer else Argument(SpanType(number, strided), True)
+            Argument(SpanType(INT32, constant=True), False) if spec.integer
+            else Argument(SpanType(number, strided, half=spec.symmetric and source == "staged"), True)
             for spec in algorithm.arguments
         ]  # fmt: skip
         kinds = tuple(a if here else None for a, here in zip(arguments, present, strict=True))
@@ -184,12 +149,15 @@ def many_entry(algorithm: Algorithm, number: Number, present: tuple[bool, ...]) 
         not_unit_test(algorithm, parts.defect, number),
     )
     count, total, width = len(algorithm.inputs), len(algorithm.arguments), number.width
+    zeroed, symmetric = (tuple(getattr(o, flag) for o in algorithm.outputs) for flag in ("zeroed", "symmetric"))
+    send = sender(symmetric)
 
     def many(ints, reals, pointers, meta, work, start, stop):
         tree = tree_of(ints, (ints, reals))
         view = view_of(ints, (shifted(work, meta[META * total + STAGE]),))
-        for k in range(meta[META * count + STAGE], meta[META * total + STAGE]):
-            st(work, k, 0.0)
+        for j in range(count, total):
+            if zeroed[j - count]:
+                clear(shifted(work, meta[META * j + STAGE]), meta[META * j + SIZE], symmetric[j - count])
         status = 0
         for sample in range(start, stop, width):
             for j in range(count):
@@ -202,7 +170,8 @@ def many_entry(algorithm: Algorithm, number: Number, present: tuple[bool, ...]) 
             kernel(tree, *(inputs_of(pointers, meta, work, 0) + (view,) + outputs_of(pointers, meta, work, 0)))
             for j in range(count, total):
                 packed = shifted(work, meta[META * j + STAGE])
-                unpack(packed, meta[META * j + SIZE], width, pointers[j], sample, stop, meta[META * j + STRIDE])
+                size, stride = meta[META * j + SIZE], meta[META * j + STRIDE]
+                send(j - count, packed, size, width, pointers[j], sample, stop, stride)
         return status
 
     addresses = parts.addresses

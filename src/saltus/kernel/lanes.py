@@ -60,37 +60,72 @@ def gather_block(typingctx, packed, column, base, sample, stride):
     return types.void(packed, *[types.int64] * 4), codegen
 
 
-PIECE = 256
-"""Bits. Wider stores to memory that is not aligned straddle cache lines, which costs more than it brings."""
+AHEAD = 128
+"""Bytes. So far ahead in each row, cache lines are fetched for writing: stores retire in order, and as many rows as there
+are lanes are more than what processors foresee by themselves. Without it a store costs twice as much (measured)."""
 
 
-def store_in_pieces(builder: Any, row: Any, number: Any, pointer: Any) -> None:
-    count = min(PIECE // number.bits, number.width)
-    for first in range(0, number.width, count):
-        lanes = ir.Constant(ir.VectorType(ir.IntType(32), count), list(range(first, first + count)))
-        piece = builder.shuffle_vector(row, row, lanes)
-        place = builder.gep(pointer, [ir.Constant(I64, first)])
-        store = builder.store(piece, builder.bitcast(place, piece.type.as_pointer()))
-        store.align = number.bits // 8
+def fetch_for_writing(builder: Any, pointer: Any) -> None:
+    byte, flag = ir.IntType(8).as_pointer(), ir.IntType(32)
+    prefetch = builder.module.declare_intrinsic(
+        "llvm.prefetch", (byte,), ir.FunctionType(ir.VoidType(), [byte, flag, flag, flag])
+    )
+    place = builder.gep(builder.bitcast(pointer, byte), [_index(AHEAD)])
+    write, everywhere, data = (ir.Constant(flag, k) for k in (1, 3, 1))
+    builder.call(prefetch, [place, write, everywhere, data])
+
+
+def scatter(builder: Any, packed: SpanType, span: Any, sources: list[Any], user: Any) -> None:
+    """The numbers at the indices `sources` of a packed span, side by side into the rows of all lanes' samples.
+
+    `user` gives the address of the first of them in the row of a lane.
+    """
+    number = packed.number
+    for lane in range(number.width):
+        fetch_for_writing(builder, user(lane))
+    rows = [load_packet(builder, number.bits, number.width, address(builder, packed, span, k)) for k in sources]
+    for lane, row in enumerate(transposed(builder, rows)):
+        store_packet(builder, number.width, row, user(lane))
+
+
+def _index(k: int) -> Any:
+    return ir.Constant(I64, k)
+
+
+def _user_rows(builder: Any, packed: SpanType, base: Any, sample: Any, stride: Any, column: Any) -> Any:
+    return lambda lane: _corner(builder, packed.word, base, builder.add(sample, _index(lane)), stride, column)
 
 
 @intrinsic
-def scatter_block(typingctx, packed, column, base, sample, stride):
-    """user[sample : sample + width, column : column + width] = packed[column : column + width]^T"""
-    number = packed.number
+def scatter_run(typingctx, packed, source, step, column, base, sample, stride):
+    """user[sample + lane, column + i] = packed[source + i step][lane], i = 0 ... width - 1"""
 
     def codegen(context, builder, sig, args):
-        span, column, base, sample, stride = args
-        rows = []
-        for k in range(number.width):
-            index = builder.add(column, ir.Constant(I64, k))
-            rows.append(load_packet(builder, number.bits, number.width, address(builder, packed, span, index)))
-        for lane, row in enumerate(transposed(builder, rows)):
-            index = builder.add(sample, ir.Constant(I64, lane))
-            store_in_pieces(builder, row, number, _corner(builder, packed.word, base, index, stride, column))
+        span, source, step, column, base, sample, stride = args
+        sources = [builder.add(source, builder.mul(step, _index(i))) for i in range(packed.number.width)]
+        scatter(builder, packed, span, sources, _user_rows(builder, packed, base, sample, stride, column))
         return context.get_dummy_value()
 
-    return types.void(packed, *[types.int64] * 4), codegen
+    return types.void(packed, *[types.int64] * 6), codegen
+
+
+@intrinsic
+def scatter_diagonal(typingctx, packed, row, column, n, base, sample, stride):
+    """The same for a piece of row `row` of a symmetric matrix, from a column on, across the diagonal."""
+
+    def codegen(context, builder, sig, args):
+        span, row, column, n, base, sample, stride = args
+        sources = []
+        for i in range(packed.number.width):
+            here = builder.add(column, _index(i))
+            below = builder.icmp_signed("<=", here, row)
+            outer, inner = builder.select(below, row, here), builder.select(below, here, row)
+            sources.append(builder.add(builder.mul(outer, n), inner))
+        place = builder.add(builder.mul(row, n), column)
+        scatter(builder, packed, span, sources, _user_rows(builder, packed, base, sample, stride, place))
+        return context.get_dummy_value()
+
+    return types.void(packed, *[types.int64] * 6), codegen
 
 
 def _lane(builder: Any, packed: SpanType, span: Any, column: Any, lane: Any) -> Any:

@@ -38,11 +38,14 @@ def number_type(number: Number) -> Any:
 
 
 class SpanType(types.Type):
-    """An array of numbers of unknown length. `constant`: nobody writes to it while a kernel runs."""
+    """An array of numbers of unknown length.
 
-    def __init__(self, number: Number, strided: bool = False, constant: bool = False) -> None:
-        self.number, self.strided, self.constant = number, strided, constant
-        super().__init__(name=f"Span({number.name}, {strided=}, {constant=})")
+    `constant`: nobody writes to it while a kernel runs. `half`: a symmetric matrix of which the lower triangle is kept.
+    """
+
+    def __init__(self, number: Number, strided: bool = False, constant: bool = False, half: bool = False) -> None:
+        self.number, self.strided, self.constant, self.half = number, strided, constant, half
+        super().__init__(name=f"Span({number.name}, {strided=}, {constant=}, {half=})")
 
     @property
     def word(self) -> ir.Type:
@@ -245,6 +248,18 @@ def _st(array, i, value):
     if isinstance(array, FieldType) and not is_flat(array):
         return lambda array, i, value: _set_field(array, i, value)
     return (lambda array, i, value: _store(array, i, value)) if isinstance(array, SpanType) else None
+
+
+@overload(memory.st_symmetric, jit_options=OPTIONS)
+def _st_symmetric(array, n, i, j, value):
+    if isinstance(array, SpanType) and array.half:
+        return lambda array, n, i, j, value: _store(array, i * n + j, value)
+
+    def both(array, n, i, j, value):
+        memory.st(array, i * n + j, value)
+        memory.st(array, j * n + i, value)
+
+    return both if isinstance(array, SpanType) else None
 
 
 @overload(memory.zero, jit_options=OPTIONS)

@@ -46,6 +46,11 @@ def st(array: Any, i: int, value: Any) -> None:
         array[i + k] = leaf
 
 
+def st_symmetric(array: Any, n: int, i: int, j: int, value: Scalar) -> None:
+    """Write entries (i, j) and (j, i), i >= j, of a symmetric matrix with rows of n numbers."""
+    array[i * n + j] = array[j * n + i] = value
+
+
 def zero(array: Any) -> Scalar:
     """The number 0 in the array's number type."""
     return 0.0

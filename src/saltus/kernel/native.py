@@ -39,6 +39,7 @@ CODE = (
     "number",
     "scalar",
     "target",
+    "transfer",
     "tuples",
 )
 """The files of this package that have a say in what code comes out."""

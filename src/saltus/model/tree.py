@@ -21,22 +21,23 @@ from saltus.kernel import HEADER, ONE, SIZES, Layout, Tables, declare, sizes_of
 from saltus.model.joint_kernels import unit_defect
 from saltus.model.joints import JointKind
 from saltus.spatial.algebra import SE3, Mat3, Sym3, Vec3
-from saltus.spatial.inertia import Rigid
+from saltus.spatial.inertia import Rigid, Solid
 
 if TYPE_CHECKING:
     from saltus.model.model import Model
 
 INTS = Layout(
-    nj={"parent": None, "kind": None, "iq": None, "iv": None, "end": None, "leaf": None, "last_child": None},
-    nv={"axis": None, "body": None, "above": None},
+    nj=dict.fromkeys(("parent", "kind", "iq", "iv", "end", "leaf", "fork", "last_child", "renamed")),
+    nv=dict.fromkeys(("axis", "body", "above")),
     nf={"frame_body": None},
 )
-"""`end`: one past the last degree of freedom. `last_child`: of its parent, so the first one met on the way to the root.
-`above`: the degree of freedom that comes before this one on the way from the root, or -1."""
+"""`end`: one past the last degree of freedom. `fork`: a child is not the body just after. `last_child`: of its parent, so
+the first one met on the way to the root. `renamed`: which of the parent's axes x, y, z (0 to 2) lies along x, if the others
+follow in turn; else -1. `above`: the degree of freedom that comes before this one on the way from the root, or -1."""
 
 REALS = Layout(
     one={"gravity": Vec3},
-    nj={"placement": SE3, "inertia": Rigid, "turned": Mat3},
+    nj={"placement": SE3, "inertia": Rigid, "solid": Solid, "turned": Mat3},
     nv={"armature": None},
     nf={"frame_placement": SE3},
 )
@@ -65,8 +66,11 @@ class TreeTables:
         self.ints = np.zeros(HEADER + INTS.length(sizes), np.int32)
         self.ints[: len(SIZES)] = [sizes[name] for name in SIZES]
         self.reals = np.zeros(REALS.length(sizes))
-        fill_ints(INTS.view(self.ints, sizes, HEADER), model)
-        fill_reals(REALS.view(self.reals, sizes), model)
+        ints, reals = INTS.view(self.ints, sizes, HEADER), REALS.view(self.reals, sizes)
+        fill_ints(ints, model)
+        fill_reals(reals, model)
+        for i in range(len(model.joints)):
+            ints.renamed[i] = renamed(reals.placement[i].R)
         self.reals32 = self.reals.astype(np.float32)
         self.sizes = sizes_of(self.ints)
         self.devices: dict[Any, Any] = {}
@@ -86,6 +90,7 @@ def fill_ints(table: Any, model: Model) -> None:
             continue
         children[joint.parent] = i
         table.leaf[joint.parent] = 0
+        table.fork[joint.parent] |= joint.parent != i - 1
         above = last_dof[joint.parent]
         for k, axis in enumerate(AXES[joint.kind], joint.iv):
             table.axis[k], table.body[k], table.above[k] = axis, i, above
@@ -104,12 +109,27 @@ def fill_reals(table: Any, model: Model) -> None:
         table.placement[i] = se3(seen_from(turned[max(joint.parent, 0)], joint.placement, turned[i]))
         table.turned[i] = Mat3(*turned[i].ravel())
         com = turned[i].T @ joint.com
-        moment = turned[i].T @ joint.inertia @ turned[i] + joint.mass * (com @ com * np.eye(3) - np.outer(com, com))
+        about_com = turned[i].T @ joint.inertia @ turned[i]
+        moment = about_com + joint.mass * (com @ com * np.eye(3) - np.outer(com, com))
         table.inertia[i] = Rigid(joint.mass, Vec3(*(joint.mass * com)), Sym3(*moment[np.triu_indices(3)]))
+        table.solid[i] = solid(joint.mass, com, about_com)
     for k, armature in enumerate(model.armature):
         table.armature[k] = armature
     for k, frame in enumerate(model.frames):
         table.frame_placement[k] = se3(seen_from(turned[frame.joint], frame.placement, np.eye(3)))
+
+
+def solid(mass: float, com: NDArray[np.float64], inertia: NDArray[np.float64]) -> Solid:
+    """A body of this mass and rotational inertia (3, 3) about its centre of mass."""
+    (low, middle, high), axes = np.linalg.eigh(inertia)
+    a, b = np.sqrt(high - middle) * axes[:, 2], np.sqrt(middle - low) * axes[:, 0]
+    return Solid(mass, Vec3(*com), middle, Vec3(*a), Vec3(*b))
+
+
+def renamed(R: Mat3) -> int:
+    """Which axis of the parent lies along x of a frame turned by R, if R only renames axes in turn; else -1."""
+    turns = [np.roll(np.eye(3), first, axis=0) for first in range(3)]
+    return next((first for first, turn in enumerate(turns) if (turn.ravel() == R).all()), -1)
 
 
 def se3(matrix: NDArray[np.float64]) -> SE3:
@@ -125,10 +145,10 @@ def seen_from(parent: NDArray[np.float64], placement: NDArray[np.float64], child
 
 
 def canonical_rotation(kind: JointKind, axis: NDArray[np.float64]) -> NDArray[np.float64]:
-    """A rotation that takes z to the joint's axis; a permutation, free of rounding, where the axis is x, y or z."""
+    """A rotation that takes z to the joint's axis; where that is x, y or z it renames axes in turn, free of rounding."""
     if kind not in (JointKind.REVOLUTE, JointKind.CONTINUOUS, JointKind.PRISMATIC):
         return np.eye(3)
-    smallest = np.eye(3)[[1, 2, 0][int(np.argmax(np.abs(axis)))]]
+    smallest = np.eye(3)[(int(np.argmax(np.abs(axis))) + 2) % 3]
     x = np.cross(smallest, axis)
     x /= np.linalg.norm(x)
     return np.column_stack([x, np.cross(axis, x), axis])

@@ -1,8 +1,9 @@
-"""Inertia in its three forms, each the cheapest for what it is used for.
+"""Inertia in its forms, each the cheapest for what it is used for.
 
 | form | numbers | use |
 |---|---|---|
 | mass, centre of mass, rotational inertia there | 10 | what files and users give (`Joint.mass`, `.com`, `.inertia`) |
+| `Solid`: mass, centre of mass c, rotational inertia there as k 1 + a a^T - b b^T | 11 | kernels: turns cheaply |
 | `Rigid`: mass m, first moment h = m c, rotational inertia about the origin | 10 | kernels: adds up over bodies |
 | `Sym6`: symmetric 6x6 | 21 | articulated bodies: what is left once joints move freely |
 
@@ -16,6 +17,14 @@ from typing import NamedTuple
 
 from saltus.kernel import Scalar, defines, kernel, lift
 from saltus.spatial.algebra import Force, Mat3, Motion, Sym3, Vec3, cross, dot, turn_back
+
+
+class Solid(NamedTuple):
+    m: Scalar
+    c: Vec3
+    k: Scalar
+    a: Vec3
+    b: Vec3
 
 
 class Rigid(NamedTuple):
@@ -53,21 +62,22 @@ def rotate_sym(R, S):
 
 
 @kernel
-def shift_moment(J, m, h, p):
-    """The inertia about the origin of a body whose frame moves from 0 to p: J - (p x h x + h x p x) - m p x p x."""
-    k = Vec3(h.x + 0.5 * m * p.x, h.y + 0.5 * m * p.y, h.z + 0.5 * m * p.z)
-    x, y, z = 2.0 * (p.x * k.x), 2.0 * (p.y * k.y), 2.0 * (p.z * k.z)
-    return Sym3(
-        J.xx + y + z, J.xy - (p.x * k.y + k.x * p.y), J.xz - (p.x * k.z + k.x * p.z),
-        J.yy + x + z, J.yz - (p.y * k.z + k.y * p.z), J.zz + x + y,
+def act_solid(X, I):
+    """The inertia of a body seen from the parent of its frame, about the parent's origin.
+
+    The middle one of three principal inertias, k, leaves two directions a, b to turn: 30 products instead of R J R^T's 45.
+    """
+    a, b, c = X.R @ I.a, X.R @ I.b, X.R @ I.c + X.p
+    h = c * I.m
+    k = dot(h, c) + I.k
+    return Rigid(
+        I.m, h,
+        Sym3(
+            k + a.x * a.x - b.x * b.x - h.x * c.x, a.x * a.y - b.x * b.y - h.x * c.y, a.x * a.z - b.x * b.z - h.x * c.z,
+            k + a.y * a.y - b.y * b.y - h.y * c.y, a.y * a.z - b.y * b.z - h.y * c.z,
+            k + a.z * a.z - b.z * b.z - h.z * c.z,
+        ),
     )  # fmt: skip
-
-
-@kernel
-def act_rigid(X, I):
-    """A rigid inertia of the child frame, seen from the parent."""
-    h = X.R @ I.h
-    return Rigid(I.m, h + X.p * I.m, shift_moment(rotate_sym(X.R, I.J), I.m, h, X.p))
 
 
 @kernel
