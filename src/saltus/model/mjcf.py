@@ -18,6 +18,8 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -69,10 +71,27 @@ def _compiled(file: Path) -> tuple[Any, Any]:
     except ImportError:
         raise ModelError(f"{file}: MJCF files need the package mujoco: pip install 'saltus[mjcf]'") from None
     try:
-        spec = mujoco.MjSpec.from_file(str(file.absolute()))
-        return spec, spec.compile()
+        with _no_log_file(mujoco):
+            spec = mujoco.MjSpec.from_file(str(file.absolute()))
+            return spec, spec.compile()
     except (ValueError, RuntimeError, mujoco.FatalError, mujoco.UnexpectedError) as error:
         raise ModelError(f"{file}: MuJoCo refuses it: {' '.join(str(error).split())}") from None
+
+
+@contextmanager
+def _no_log_file(mujoco: Any) -> Iterator[None]:
+    """MuJoCo would write its warnings into a file in the current directory; Python hears of them anyway."""
+    if not hasattr(mujoco, "MjLogConfig"):  # before MuJoCo 4
+        yield
+        return
+    config = mujoco.MjLogConfig.get()
+    wanted, config.logto_file = config.logto_file, False
+    config.set()
+    try:
+        yield
+    finally:
+        config.logto_file = wanted
+        config.set()
 
 
 def _build(spec: Any, m: Any, file: Path) -> Model:

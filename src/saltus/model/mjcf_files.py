@@ -2,7 +2,7 @@
 
 MuJoCo's parser opens the files it is told of, and makes as many bodies, pixels and numbers as it is told to. So all files
 that are included are read here first, safely: every path must stay in the folder of the main file (or its package, see
-`mesh_paths`), no number may be NaN, and nothing may be repeated beyond all measure.
+`mesh_paths`), numbers must be finite but for ranges, and nothing may be repeated beyond all measure.
 """
 
 from __future__ import annotations
@@ -84,10 +84,13 @@ def _inside(home: Path, folder: Path, name: str, where: str) -> Path:
 
 
 def _check_value(element: Any, name: str, value: str, where: str) -> None:
-    words = value.split()
-    if name != "name" and any(word.lower().lstrip("+-") == "nan" for word in words):
-        raise ModelError(f"{where} has {name}={value!r}, expected no NaN")
+    if name == "name":
+        return
     numbers = numbers_in(value) or []
+    if any(word.lower().lstrip("+-") == "nan" for word in value.split()):
+        raise ModelError(f"{where} has {name}={value!r}, expected no NaN")
+    if "range" not in name and any(map(math.isinf, numbers)):
+        raise ModelError(f"{where} has {name}={value!r}, expected finite numbers")
     if name == "count":
         around = [numbers_in(each.get("count", "")) or [] for each in element.iterancestors()]
         if math.prod(max(abs(number), 1.0) for each in [numbers, *around] for number in each) > REPEATED:
