@@ -341,6 +341,10 @@ BROKEN = {
     "zero axis": (sdf(link("a"), joint("j", "world", "a", inside="<axis><xyz>0 0 0</xyz></axis>")), "expected a direction"),
     "NaN pose": (sdf(link("a", "<pose>0 0 nan 0 0 0</pose>")), "link 'a', line 1: <pose> is '0 0 nan 0 0 0', expected 6"),
     "relative to nothing": (sdf(link("a", '<pose relative_to="x"/>')), "there is no frame 'x'"),
+    "visual relative to another": (
+        sdf(link("a", inside='<visual><pose relative_to="b"/><geometry><box><size>1 1 1</size></box></geometry></visual>')),
+        "a pose relative to 'b' is not supported here",
+    ),
     "relative to each other": (
         sdf(link("a", '<pose relative_to="b"/>'), link("b", '<pose relative_to="a"/>')),
         "are relative to each other",

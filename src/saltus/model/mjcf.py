@@ -30,7 +30,7 @@ from saltus.model.checks import Array, ModelError
 from saltus.model.frames import FrameKind
 from saltus.model.joints import JointKind
 from saltus.model.mjcf_files import check_files
-from saltus.model.mjcf_parts import Names, add_loops, add_shapes, is_one, left_out, motors, pose, xyzw
+from saltus.model.mjcf_parts import Names, add_loops, add_shapes, gears, is_one, left_out, motors, pose, xyzw
 from saltus.model.model import Model
 from saltus.model.placements import inverse, placement, rotation_from_quaternion
 
@@ -42,7 +42,8 @@ def load_mjcf(path: str | os.PathLike[str]) -> Model:
 
     Armature (of joints, and of actuators times their gear squared), damping, dry friction, limits and gravity are kept;
     actuators on hinges and slides are motors, and limit the effort of their joints. What a `Model` has no place for, as
-    springs, tendons, fluids, or equalities between joints, is logged as a warning.
+    springs, tendons, fluids, or equalities between joints, is logged as a warning. One thing differs: armature of a free
+    joint, which MuJoCo has along the world's axes and we along the body's.
 
     >>> import tempfile
     >>> text = '''<mujoco model="pendulum"><worldbody><body name="rod">
@@ -175,7 +176,7 @@ def _with_rotors(m: Any, what: str, joint: int, own: Array) -> Array:
         return own
     on_joint = is_one(m.actuator_trntype, mjtTrn.mjTRN_JOINT, mjtTrn.mjTRN_JOINTINPARENT)
     its = on_joint & (m.actuator_trnid[:, 0] == joint)
-    return own + float(np.sum(of_actuators[its] * m.actuator_gear[its, 0] ** 2))
+    return own + float(np.sum(of_actuators[its] * gears(m)[its] ** 2))
 
 
 def _configuration(m: Any, qpos: Array) -> Array:

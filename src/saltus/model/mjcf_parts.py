@@ -64,6 +64,12 @@ class Names:
         return given
 
 
+def gears(m: Any) -> Array:
+    """The gear of every actuator, the first of those that have several outputs (since MuJoCo 4)."""
+    first = getattr(m, "actuator_outadr", slice(None))
+    return np.asarray(m.actuator_gear[first, 0])
+
+
 class Motors(NamedTuple):
     kept: list[dict[str, Any]]  # arguments of `ModelBuilder.add_actuator`
     effort_limits: Array  # (nv,) what they can do at each degree of freedom; infinite where there is none
@@ -76,6 +82,9 @@ def motors(m: Any, names: Names) -> Motors:
 
     kept, effort, others, servos = [], np.zeros(m.nv), [], []
     moved = np.zeros(m.nv, bool)
+    controls = getattr(
+        m, "actuator_ctrladr", np.arange(len(names.actuator))
+    )  # since MuJoCo 4 there may be several each
     for index, name in enumerate(names.actuator):
         on_joint = is_one(m.actuator_trntype[index], mjtTrn.mjTRN_JOINT, mjtTrn.mjTRN_JOINTINPARENT)
         joint = m.actuator_trnid[index, 0]
@@ -89,10 +98,10 @@ def motors(m: Any, names: Names) -> Motors:
         bounds = np.array([-np.inf, np.inf])
         if m.actuator_forcelimited[index]:
             bounds = m.actuator_forcerange[index]
-        if plain and m.actuator_ctrllimited[index]:
-            forces = np.sort(m.actuator_gainprm[index, 0] * m.actuator_ctrlrange[index])
+        if plain and m.actuator_ctrllimited[controls[index]]:
+            forces = np.sort(m.actuator_gainprm[index, 0] * m.actuator_ctrlrange[controls[index]])
             bounds = np.clip(forces, *bounds)
-        gear, dof = m.actuator_gear[index, 0], m.jnt_dofadr[joint]
+        gear, dof = gears(m)[index], m.jnt_dofadr[joint]
         kept.append({"name": name, "joint": names.joint[joint], "gear": gear, "lower": bounds[0], "upper": bounds[1]})
         effort[dof] += np.abs(bounds).max() * abs(gear) if gear else 0.0
         moved[dof] = True

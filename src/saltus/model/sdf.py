@@ -17,6 +17,7 @@ from __future__ import annotations
 import heapq
 import logging
 import os
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -30,9 +31,9 @@ from saltus.model.mesh_paths import mesh_path
 from saltus.model.model import Model
 from saltus.model.placements import inverse, placement
 from saltus.model.safe_xml import read_xml
-from saltus.model.sdf_xml import WORLD, SdfJoint, SdfLink, SdfModel, located, numbers, pose_of, read_model
+from saltus.model.sdf_xml import WORLD, SdfJoint, SdfLink, SdfModel, located, numbers, pose_in_link, read_model
 from saltus.model.shapes import DEFAULT_COLOR, Shape
-from saltus.model.urdf import ROOT_JOINT
+from saltus.model.urdf import add_floating_base
 
 KINDS = {
     "revolute": JointKind.REVOLUTE,
@@ -86,6 +87,20 @@ def load_sdf(path: str | os.PathLike[str], floating_base: bool = True) -> Model:
         raise ModelError(f"{file}: {error}") from None
 
 
+@dataclass
+class _Places:
+    """Where things are on the model that is being built: the joint that moves each link, and where the joints are."""
+
+    model: Array  # (4, 4) pose of the model in the world
+    mover: dict[str, int]
+    zero: list[Array]  # (4, 4) pose of each joint in the world while no joint moves
+
+    def on(self, link: str, pose: Array) -> tuple[int, Array]:
+        """The joint that moves a link, and a pose in the model as a placement there."""
+        mover = self.mover[link]
+        return mover, inverse(self.zero[mover]) @ self.model @ pose
+
+
 def _build(sdf: SdfModel, file: Path, floating_base: bool) -> Model:
     for joint in sdf.joints.values():
         if joint.kind not in (*KINDS, "fixed", GEARBOX):
@@ -93,64 +108,54 @@ def _build(sdf: SdfModel, file: Path, floating_base: bool) -> Model:
             raise ModelError(f"joint {joint.name!r} has the type {joint.kind!r}, expected one of {known}")
     root, tree, closing = _spanning_tree(sdf)
     builder = ModelBuilder(sdf.name, physical=False, **({} if sdf.gravity is None else {"gravity": sdf.gravity}))
-    zero = [np.eye(4)]  # where each joint is when no joint moves, in the world
-    if root != WORLD and floating_base:
-        unlimited = np.finfo(np.float64).max
-        builder.add_joint(
-            ROOT_JOINT,
-            "free_flyer",
-            lower=-unlimited,
-            upper=unlimited,
-            velocity_limit=unlimited,
-            effort_limit=unlimited,
-        )
-        zero.append(sdf.pose @ sdf.links[root].pose)
+    floating_base = floating_base and root != WORLD
+    places = _Places(sdf.pose, {WORLD: 0}, [np.eye(4)])
+    if floating_base:
+        add_floating_base(builder)
+        places.zero.append(sdf.pose @ sdf.links[root].pose)
+    _add_tree(builder, sdf, root, tree, places)
+    for name, (link, pose) in sdf.frames.items():
+        builder.add_frame(name, *places.on(link, pose))
     shapes = _link_shapes(sdf, file)
-    mover_of = {WORLD: 0, root: len(zero) - 1}  # the joint that moves each link
+    for name in sdf.links:
+        mover, placed = places.on(name, sdf.links[name].pose)
+        builder.add_shapes(mover, shapes[name], placed)
+    for joint in closing:
+        if joint.kind in LOOP_DIMENSIONS:
+            pose = joint.pose @ placement(_turned_to_z(joint))
+            ends = places.on(joint.parent, pose), places.on(joint.child, pose)
+            builder.close_loop(joint.name, *ends[0], *ends[1], LOOP_DIMENSIONS[joint.kind])
+    _warn_of_losses(sdf, closing, file)
+    model = builder.build()
+    initial = model.neutral()
+    if floating_base:
+        from scipy.spatial.transform import Rotation  # type: ignore[import-untyped]
 
-    def in_mover(link: str, pose: Array) -> Array:
-        """A pose in the model as a placement in the joint that moves a link."""
-        return inverse(zero[mover_of[link]]) @ sdf.pose @ pose
+        base = places.zero[1]
+        initial[:7] = [*base[:3, 3], *Rotation.from_matrix(base[:3, :3]).as_quat()]
+    return model.replace(reference_configurations={"initial": initial})
 
+
+def _add_tree(
+    builder: ModelBuilder, sdf: SdfModel, root: str, tree: dict[str, list[SdfJoint]], places: _Places
+) -> None:
+    """Adds the links and the joints between them, depth first; keeps `places`."""
     if root != WORLD:
-        _add_link(builder, sdf.links[root], mover_of[root], in_mover(root, sdf.links[root].pose), None)
+        places.mover[root] = len(places.zero) - 1
+        _add_link(builder, sdf.links[root], places, None)
     stack = tree.get(root, [])[::-1]
     while stack:
         joint = stack.pop()
-        mover, at, frame = mover_of[joint.parent], in_mover(joint.parent, joint.pose), None
+        (mover, at), frame = places.on(joint.parent, joint.pose), None
         if joint.kind == "fixed":
             frame = builder.add_frame(joint.name, mover, at, FrameKind.FIXED_JOINT)
         else:
             for name, settings in _joints_of(joint):
-                mover = builder.add_joint(name, KINDS[joint.kind], mover, at, **settings)
-                at = np.eye(4)
-                zero.append(sdf.pose @ joint.pose)
-        mover_of[joint.child] = mover
-        link = sdf.links[joint.child]
-        _add_link(builder, link, mover, in_mover(link.name, link.pose), frame)
+                mover, at = builder.add_joint(name, KINDS[joint.kind], mover, at, **settings), np.eye(4)
+                places.zero.append(sdf.pose @ joint.pose)
+        places.mover[joint.child] = mover
+        _add_link(builder, sdf.links[joint.child], places, frame)
         stack += tree.get(joint.child, [])[::-1]
-    for name, (carrier, pose) in sdf.frames.items():
-        builder.add_frame(name, mover_of[carrier], in_mover(carrier, pose))
-    for name, link in sdf.links.items():
-        builder.add_shapes(mover_of[name], shapes[name], in_mover(name, link.pose))
-    dropped = []
-    for joint in closing:
-        if joint.kind not in LOOP_DIMENSIONS:
-            dropped.append(joint.name)
-            continue
-        pose = joint.pose @ placement(_turned_to_z(joint))
-        ends = [(mover_of[link], in_mover(link, pose)) for link in (joint.parent, joint.child)]
-        builder.close_loop(joint.name, *ends[0], *ends[1], LOOP_DIMENSIONS[joint.kind])
-    _warn(file, "loops that close by another joint than ball, revolute and fixed", dropped)
-    _warn(file, "gearboxes", [joint.name for joint in sdf.joints.values() if joint.kind == GEARBOX])
-    _warn(file, "springs", [joint.name for joint in sdf.joints.values() if joint.springs])
-    model = builder.build()
-    initial = model.neutral()
-    if root != WORLD and floating_base:
-        from scipy.spatial.transform import Rotation  # type: ignore[import-untyped]
-
-        initial[:7] = [*zero[1][:3, 3], *Rotation.from_matrix(zero[1][:3, :3]).as_quat()]
-    return model.replace(reference_configurations={"initial": initial})
 
 
 def _spanning_tree(sdf: SdfModel) -> tuple[str, dict[str, list[SdfJoint]], list[SdfJoint]]:
@@ -216,10 +221,11 @@ def _turned_to_z(joint: SdfJoint) -> Array:
     return canonical_rotation(JointKind.REVOLUTE, unit_vector(settings["axis"], f"axis of joint {joint.name!r}"))
 
 
-def _add_link(builder: ModelBuilder, link: SdfLink, joint: int, at: Array, parent_frame: int | None) -> None:
+def _add_link(builder: ModelBuilder, link: SdfLink, places: _Places, parent_frame: int | None) -> None:
     flaw = inertia_flaw(link.mass, link.inertia)
     if flaw:
         _logger.warning("link %r: %s", link.name, flaw)
+    joint, at = places.on(link.name, link.pose)
     builder.add_body(joint, link.mass, link.com, link.inertia, at, link.name, parent_frame=parent_frame)
 
 
@@ -247,12 +253,10 @@ def _shape(element: Any, file: Path) -> Shape | None:
             size = np.concatenate([numbers(part, count) for part, count, _ in parts])
         else:
             continue
-        color = next(
-            (numbers_of for tag in ("diffuse", "ambient") if (numbers_of := _color(element, tag))), DEFAULT_COLOR
-        )
+        color = _color(element, "diffuse") or _color(element, "ambient") or DEFAULT_COLOR
         if path is not None:
             name = element.get("name") or element.getparent().get("name")
-            return Shape(name, 0, geometry.tag, size, pose_of(element), np.array(color), path)
+            return Shape(name, 0, geometry.tag, size, pose_in_link(element), np.array(color), path)
     return None
 
 
@@ -266,6 +270,15 @@ def _color(element: Any, tag: str) -> tuple[float, ...] | None:
     return (*values, 1.0)[:4]
 
 
-def _warn(file: Path, what: str, which: list[str]) -> None:
-    if which:
-        _logger.warning("%s: there is no counterpart for %s: %s", file, what, ", ".join(which))
+def _warn_of_losses(sdf: SdfModel, closing: list[SdfJoint], file: Path) -> None:
+    joints = sdf.joints.values()
+    lost = {
+        "loops closed by another joint than ball, revolute or fixed": [
+            joint.name for joint in closing if joint.kind not in LOOP_DIMENSIONS
+        ],
+        "gearboxes": [joint.name for joint in joints if joint.kind == GEARBOX],
+        "springs": [joint.name for joint in joints if joint.springs],
+    }
+    for what, which in lost.items():
+        if which:
+            _logger.warning("%s: there is no counterpart for %s: %s", file, what, ", ".join(which))

@@ -152,7 +152,7 @@ def _link(element: Any, poses: _Poses) -> SdfLink:
     if inertial is not None:
         if inertial.get("auto", "").lower() in ("1", "true"):
             raise ModelError(f"{located(inertial)}: an inertia that follows from shapes is not supported")
-        at = pose_of(inertial)
+        at = pose_in_link(inertial)
         mass, com = number(inertial, "mass", 1.0), at[:3, 3]
         entries = inertial.find("inertia")
         if entries is not None:
@@ -215,6 +215,16 @@ def pose_of(element: Any) -> Array:
     values = numbers(pose, 6)
     angles = np.radians(values[3:]) if pose.get("degrees", "").lower() in ("1", "true") else values[3:]
     return placement(rotation_from_rpy(angles), values[:3])
+
+
+def pose_in_link(element: Any) -> Array:
+    """The `<pose>` (4, 4) of a part of a link, which must be relative to that link."""
+    reference = referred(element.find("pose"))
+    if reference not in ("", element.getparent().get("name")):
+        raise ModelError(
+            f"{located(element)}: a pose relative to {reference!r} is not supported here, only to the link"
+        )
+    return pose_of(element)
 
 
 def referred(pose: Any) -> str:

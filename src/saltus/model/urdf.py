@@ -122,15 +122,7 @@ def _build(
     links = {link.name: link for link in robot.links}
     base = 0
     if floating_base:
-        unlimited = np.finfo(np.float64).max
-        base = builder.add_joint(
-            ROOT_JOINT,
-            JointKind.FREE_FLYER,
-            lower=-unlimited,
-            upper=unlimited,
-            velocity_limit=unlimited,
-            effort_limit=unlimited,
-        )
+        base = add_floating_base(builder)
     # Where each link is: the joint that moves it, its placement there, its frame.
     place = {root: (base, np.eye(4), _add_link(builder, links[root], base, np.eye(4), None))}
     stack = list(reversed(joints_below[root]))
@@ -150,6 +142,14 @@ def _build(
     for name, (mover, placement, _) in place.items():
         builder.add_shapes(mover, shapes[name], placement)
     return builder.build()
+
+
+def add_floating_base(builder: ModelBuilder) -> int:
+    """Adds the free flyer of a floating base, with Pinocchio's limits; returns its index."""
+    most = np.finfo(np.float64).max
+    return builder.add_joint(
+        ROOT_JOINT, JointKind.FREE_FLYER, lower=-most, upper=most, velocity_limit=most, effort_limit=most
+    )
 
 
 def _add_joint(builder: ModelBuilder, joint: Any, parent: int, placement: Array, frame: int, mimic: bool) -> int:
