@@ -45,8 +45,11 @@ from saltus.model import (
     ModelBuilder,
     ModelError,
     Shape,
+    load_mjcf,
+    load_sdf,
     load_urdf,
     random_model,
+    save_urdf,
 )
 from saltus.model.manifold import difference, distance, integrate, interpolate, random_configuration
 from saltus.model.manifold_jacobians import difference_jacobians, integrate_jacobians
@@ -95,6 +98,8 @@ __all__ = [
     "joint_placements",
     "joint_velocities",
     "kinetic_energy",
+    "load_mjcf",
+    "load_sdf",
     "load_urdf",
     "ltl",
     "minverse",
@@ -103,5 +108,6 @@ __all__ = [
     "random_configuration",
     "random_model",
     "rnea",
+    "save_urdf",
     "set_threads",
 ]

@@ -5,9 +5,12 @@ from saltus.model.checks import ModelError
 from saltus.model.frames import Frame, FrameKind
 from saltus.model.joints import Joint, JointKind, Mimic
 from saltus.model.loops import Actuator, Loop
+from saltus.model.mjcf import load_mjcf
 from saltus.model.model import Model
+from saltus.model.sdf import load_sdf
 from saltus.model.shapes import Shape
 from saltus.model.urdf import load_urdf
+from saltus.model.urdf_write import save_urdf
 
 __all__ = [
     "Actuator",
@@ -21,6 +24,9 @@ __all__ = [
     "ModelBuilder",
     "ModelError",
     "Shape",
+    "load_mjcf",
+    "load_sdf",
     "load_urdf",
     "random_model",
+    "save_urdf",
 ]

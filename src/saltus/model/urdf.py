@@ -22,7 +22,9 @@ from saltus.model.checks import Array, ModelError, inertia_flaw
 from saltus.model.frames import FrameKind
 from saltus.model.joints import JointKind, Mimic
 from saltus.model.model import Model
-from saltus.model.urdf_xml import read_robot
+from saltus.model.shapes import Shape
+from saltus.model.urdf_shapes import link_shapes
+from saltus.model.urdf_xml import links_and_joints, read_urdf
 
 ROOT_JOINT = "root_joint"
 KINDS = {
@@ -43,7 +45,9 @@ def load_urdf(path: str | os.PathLike[str], floating_base: bool = False, mimic: 
     mimic: joints with a `<mimic>` element follow their primary and have no place in q and v; otherwise they are
         joints like any other.
 
-    Meshes are not loaded. Inertias that no body can have are kept, as many files contain them, and logged as a warning.
+    Its visuals are kept as shapes, its collision shapes if it has no visual at all. Meshes are not opened: a path may
+    lead to no file, but not out of the robot's package or folder. Inertias that no body can have are kept, as many
+    files contain them, and logged as a warning.
 
     >>> import tempfile
     >>> text = '''<robot name="pendulum"><link name="base"/>
@@ -58,10 +62,11 @@ def load_urdf(path: str | os.PathLike[str], floating_base: bool = False, mimic: 
     Model('pendulum', nq=2, nv=1, njoints=2, nframes=4)
     """
     file = Path(path)
-    robot = read_robot(file)
+    element = read_urdf(file)
+    robot = links_and_joints(element)
     try:
         root, joints_below = _tree(robot)
-        return _build(robot, root, joints_below, floating_base, mimic)
+        return _build(robot, root, joints_below, link_shapes(element, file), floating_base, mimic)
     except ModelError as error:
         raise ModelError(f"{file}: {error}") from None
 
@@ -105,20 +110,19 @@ def _tree(robot: Any) -> tuple[str, dict[str, list[Any]]]:
     return roots[0], joints_below
 
 
-def _build(robot: Any, root: str, joints_below: dict[str, list[Any]], floating_base: bool, mimic: bool) -> Model:
+def _build(
+    robot: Any,
+    root: str,
+    joints_below: dict[str, list[Any]],
+    shapes: dict[str, list[Shape]],
+    floating_base: bool,
+    mimic: bool,
+) -> Model:
     builder = ModelBuilder(robot.name, physical=False)
     links = {link.name: link for link in robot.links}
     base = 0
     if floating_base:
-        unlimited = np.finfo(np.float64).max
-        base = builder.add_joint(
-            ROOT_JOINT,
-            JointKind.FREE_FLYER,
-            lower=-unlimited,
-            upper=unlimited,
-            velocity_limit=unlimited,
-            effort_limit=unlimited,
-        )
+        base = add_floating_base(builder)
     # Where each link is: the joint that moves it, its placement there, its frame.
     place = {root: (base, np.eye(4), _add_link(builder, links[root], base, np.eye(4), None))}
     stack = list(reversed(joints_below[root]))
@@ -135,7 +139,17 @@ def _build(robot: Any, root: str, joints_below: dict[str, list[Any]], floating_b
             placement = np.eye(4)
         place[joint.child] = (mover, placement, _add_link(builder, links[joint.child], mover, placement, frame))
         stack += reversed(joints_below[joint.child])
+    for name, (mover, placement, _) in place.items():
+        builder.add_shapes(mover, shapes[name], placement)
     return builder.build()
+
+
+def add_floating_base(builder: ModelBuilder) -> int:
+    """Adds the free flyer of a floating base, with Pinocchio's limits; returns its index."""
+    most = np.finfo(np.float64).max
+    return builder.add_joint(
+        ROOT_JOINT, JointKind.FREE_FLYER, lower=-most, upper=most, velocity_limit=most, effort_limit=most
+    )
 
 
 def _add_joint(builder: ModelBuilder, joint: Any, parent: int, placement: Array, frame: int, mimic: bool) -> int:

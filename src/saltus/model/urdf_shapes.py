@@ -1,0 +1,67 @@
+"""The shapes of a URDF file: its visuals, or its collision shapes if it has no visual at all. Meshes are not opened."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from saltus.model.checks import Array
+from saltus.model.mesh_paths import mesh_path
+from saltus.model.placements import placement, rotation_from_rpy
+from saltus.model.shapes import DEFAULT_COLOR, Shape
+
+SIZE_ATTRIBUTES = {
+    "box": ("size",),
+    "sphere": ("radius",),
+    "cylinder": ("radius", "length"),
+    "capsule": ("radius", "length"),
+    "mesh": ("scale",),
+}
+
+
+def link_shapes(robot: Any, file: Path) -> dict[str, list[Shape]]:
+    """By the names of the links, each shape placed in its link. `robot`: the checked element of `urdf_xml`."""
+    colors = {
+        material.get("name"): material.find("color")
+        for material in reversed(list(robot.iter("material")))  # the first of a name counts
+        if material.find("color") is not None
+    }
+    tag = "visual" if robot.find("link/visual") is not None else "collision"
+    return {
+        link.get("name"): [shape for element in link.findall(tag) for shape in _shapes(element, link, colors, file)]
+        for link in robot.findall("link")
+    }
+
+
+def _shapes(element: Any, link: Any, colors: dict[str, Any], file: Path) -> Iterator[Shape]:
+    """The shapes of a `<visual>` or `<collision>`: one, but for a mesh that is left out or an unknown geometry."""
+    name = element.get("name") or link.get("name")
+    for geometry in element.findall("geometry/*")[:1]:
+        kind = geometry.tag
+        path: str | None = ""
+        if kind == "mesh":
+            path = mesh_path(file, geometry.get("filename"), f"link {link.get('name')!r}")
+        if path is None:
+            continue
+        words = [geometry.get(attribute, "1 1 1") for attribute in SIZE_ATTRIBUTES[kind]]
+        size = np.array(" ".join(words).split(), float)
+        yield Shape(name, 0, kind, size, _origin(element), _color(element.find("material"), colors), path)
+
+
+def _origin(element: Any) -> Array:
+    origin = element.find("origin")
+    if origin is None:
+        return np.eye(4)
+    xyz, rpy = (np.array(origin.get(name, "0 0 0").split(), float) for name in ("xyz", "rpy"))
+    return placement(rotation_from_rpy(rpy), xyz)
+
+
+def _color(material: Any, colors: dict[str, Any]) -> Array:
+    color = None
+    if material is not None:
+        color = material.find("color")
+        color = colors.get(material.get("name")) if color is None else color
+    return np.array(DEFAULT_COLOR if color is None else color.get("rgba").split(), float)
