@@ -52,6 +52,6 @@ def _add_leg(robot: Robot, leg: str, front: int, side: int) -> dict[str, float]:
     robot.add(f"{leg}_SHANK", f"{leg}_THIGH", knee, kfe, 0.4, shank)
     # The point of the ball that is lowest when the robot stands, its axes along the world's then.
     tilt = front * HIP_ANGLE
-    contact = (FOOT_RADIUS * -math.sin(-tilt), 0.0, -SHANK - FOOT_RADIUS * math.cos(tilt))
+    contact = (-FOOT_RADIUS * math.sin(tilt), 0.0, -SHANK - FOOT_RADIUS * math.cos(tilt))
     robot.add(f"{leg}_FOOT", f"{leg}_SHANK", contact, rpy=(0.0, tilt, 0.0))
     return {hfe.name: front * HIP_ANGLE, kfe.name: -2.0 * front * HIP_ANGLE}
