@@ -12,6 +12,8 @@ from tools.make_robots.poses import Pose
 
 NOTE = "Made by `python -m tools.make_robots`; change it there."
 
+STIFF = {"solref": "0.005 1", "solimp": "0.99 0.999 0.001"}  # MuJoCo's defaults let loops give way by a centimetre
+
 
 def numbers(*values: float) -> str:
     """Ten digits: more than matter, and too few for the rounding of different machines to show."""
@@ -117,7 +119,7 @@ def mjcf(robot: Robot, pose: Pose) -> str:
         bodies[link.name] = _mjcf_link(bodies[link.parent], link, free=robot.floating and not link.parent)
     equality = SubElement(root, "equality")
     for name, (site_a, site_b) in robot.loops.items():
-        SubElement(equality, "connect", name=name, site1=site_a, site2=site_b)
+        SubElement(equality, "connect", name=name, site1=site_a, site2=site_b, **STIFF)
     actuators = SubElement(root, "actuator")
     for joint in robot.joints:
         if joint.effort:
