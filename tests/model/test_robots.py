@@ -17,7 +17,7 @@ from saltus.model.checks import inertia_flaw
 from saltus.model.robots.srdf import read_poses
 from saltus.model.robots.table import EXAMPLES, SHIPPED
 from tests.model.robots import ROBOTS
-from tests.model.standing import holding_torques, low_points, lowest_points, motor_limits, touching
+from tests.model.standing import holding_torques, loop_jacobian, low_points, lowest_points, motor_limits, touching
 from tools.make_robots import FOLDER, files
 
 # Degrees of freedom without the free flyer; mass of what moves [kg]; how many of them are driven; its height [m].
@@ -148,6 +148,12 @@ def test_loops_are_closed(robot: sl.Model) -> None:
     assert len(robot.loops) == {"biped": 4, "four_bar": 1}.get(robot.name, 0)
 
 
+def test_loops_of_the_biped_are_independent() -> None:
+    robot = sl.load_robot("biped")
+    J = np.concatenate([loop_jacobian(robot, standing(robot), loop) for loop in robot.loops])
+    assert np.linalg.svd(J)[1].min() > 1e-2
+
+
 def test_motors_can_hold_it(robot: sl.Model) -> None:
     torques, share = holding_torques(robot, standing(robot))
     assert share < 0.5
@@ -225,10 +231,8 @@ def test_four_bar_can_turn_all_the_way_round() -> None:
         q[crank] = angle
         for _ in range(20):
             ends = [sl.frame_placement(robot, q, frame)[:3, 3] for frame in (loop.frame_a, loop.frame_b)]
-            jacobians = [
-                sl.frame_jacobian(robot, q, frame, "local_world_aligned")[:3] for frame in (loop.frame_a, loop.frame_b)
-            ]
-            q[others] -= np.linalg.lstsq((jacobians[0] - jacobians[1])[:, others], ends[0] - ends[1], rcond=None)[0]
+            J = loop_jacobian(robot, q, loop)[:, others]
+            q[others] -= np.linalg.lstsq(J, ends[0] - ends[1], rcond=None)[0]
         close(ends[0], ends[1], 1e-12)
     close(q[2], standing(robot)[2], 1e-9)
 
@@ -284,7 +288,10 @@ def test_unknown_name(name: Any, message: str) -> None:
 @pytest.mark.parametrize(
     "inside, message",
     [
-        ('<joint name="LF_HAA" value="zero"/>', "pose 'p': joint 'LF_HAA' has the value 'zero', expected a finite number"),
+        (
+            '<joint name="LF_HAA" value="zero"/>',
+            "pose 'p': joint 'LF_HAA' has the value 'zero', expected a finite number",
+        ),
         ('<joint name="LF_HAA" value="inf"/>', "expected a finite number"),
         ('<joint name="LF_HAA" value="1 2"/>', "expected a finite number"),
         ('<joint name="LF_HAA"/>', "has the value '', expected a finite number"),

@@ -25,8 +25,13 @@ CRANK: Triple = (-0.132, -0.045, -0.50)  # where the crank turns on the tarsus
 CRANK_ARM: Triple = (-0.055, 0.0, 0.0)  # to the plantar rod; the heel is as far from the foot's axis
 SOLE: Triple = (0.025, 0.0, -0.05)  # the middle of the sole, from the foot's axis
 
-EFFORTS = {"hip_roll": (110.0, 25.0), "hip_yaw": (110.0, 25.0), "hip_pitch": (195.0, 16.0), "knee": (195.0, 16.0)}
-CRANK_EFFORT = (60.0, 50.0)  # [N m] at the joint, gear
+MOTORS = {  # effort at the joint [N m], gear, inertia of the rotor [kg m^2]
+    "hip_roll": (110.0, 25.0, 6e-5),
+    "hip_yaw": (110.0, 25.0, 6e-5),
+    "hip_pitch": (195.0, 16.0, 6e-5),
+    "knee": (195.0, 16.0, 6e-5),
+    "crank": (60.0, 50.0, 2e-5),
+}
 
 
 def biped() -> tuple[Robot, Pose]:
@@ -44,22 +49,22 @@ def biped() -> tuple[Robot, Pose]:
 
 
 def _add_leg(robot: Robot, name: str, side: int) -> None:
-    def joint(what: str, axis: Triple, lower: float, upper: float) -> Joint:
-        effort, gear = EFFORTS[what]
+    def driven(what: str, axis: Triple, lower: float, upper: float) -> Joint:
+        effort, gear, rotor = MOTORS[what]
         robot.gears[f"{name}_{what}"] = gear
-        return Joint(f"{name}_{what}", axis, lower, upper, effort, 12.0, armature=6e-5 * gear**2)
+        return Joint(f"{name}_{what}", axis, lower, upper, effort, 12.0, armature=rotor * gear**2)
 
-    inwards, outwards = sorted((-0.3 * side, 0.4 * side))
-    roll = joint("hip_roll", X, inwards, outwards)
-    yaw = joint("hip_yaw", Z, -0.4, 0.4)
-    pitch = joint("hip_pitch", Y, -1.2, 1.0)
-    knee = joint("knee", Y, -0.8, 1.2)
+    roll = driven("hip_roll", X, *sorted((-0.3 * side, 0.4 * side)))
+    yaw = driven("hip_yaw", Z, -0.4, 0.4)
+    pitch = driven("hip_pitch", Y, -1.2, 1.0)
+    knee = driven("knee", Y, -0.8, 1.2)
+    crank = driven("crank", Y, -1.0, 1.0)
     tarsus = Joint(f"{name}_tarsus", Y, -1.4, 1.0, effort=0.0, velocity=12.0)
     foot = Joint(f"{name}_foot", Y, -1.0, 1.0, effort=0.0, velocity=12.0)
 
-    hip = [motor(0.055, 0.10, Z, (0.0, 0.0, -0.05), "graphite")]
-    cross = [motor(0.062, 0.09, Y)]
+    hip = [motor(0.055, 0.10, Z, (0.0, 0.0, -0.05))]
     thigh = [
+        motor(0.062, 0.09, Y),
         motor(0.066, 0.05, Y, color="teal"),
         bar((0.0, 0.0, 0.0), KNEE, 0.045, "silver"),
         motor(0.06, 0.085, Y, KNEE, "graphite"),
@@ -85,7 +90,7 @@ def _add_leg(robot: Robot, name: str, side: int) -> None:
     ]
     robot.add(f"{name}_hip", "pelvis", mirrored((0.0, 0.10, 0.0), side), roll, 1.8, [motor(0.05, 0.16, X)])
     robot.add(f"{name}_hip_yaw_drive", f"{name}_hip", mirrored((0.0, 0.03, -0.04), side), yaw, 1.5, hip)
-    robot.add(f"{name}_thigh", f"{name}_hip_yaw_drive", (0.0, 0.0, -0.10), pitch, 3.6, cross + thigh)
+    robot.add(f"{name}_thigh", f"{name}_hip_yaw_drive", (0.0, 0.0, -0.10), pitch, 3.6, thigh)
     robot.add(f"{name}_shin", f"{name}_thigh", KNEE, knee, 1.1, shin)
     robot.add(f"{name}_lower_leg", f"{name}_shin", minus(TARSUS, KNEE), tarsus, 1.2, lower_leg)
     robot.add(f"{name}_toes", f"{name}_lower_leg", minus(FOOT, TARSUS), foot, 0.35, toes)
@@ -95,18 +100,11 @@ def _add_leg(robot: Robot, name: str, side: int) -> None:
     robot.add(f"{name}_lever", f"{name}_lower_leg", lever)
     robot.loops[f"{name}_achilles"] = (f"{name}_achilles_tip", f"{name}_lever")
 
-    _add_crank(robot, name, crank_at)
+    arm = [motor(0.022, 0.02, Y), bar((0.0, 0.0, 0.0), CRANK_ARM, 0.010, "orange")]
+    robot.add(f"{name}_crank_arm", f"{name}_lower_leg", crank_at, crank, 0.15, arm)
     _add_rod(robot, f"{name}_plantar", f"{name}_crank_arm", CRANK_ARM, minus(FOOT, CRANK), 0.15)
     robot.add(f"{name}_heel", f"{name}_toes", heel)
     robot.loops[f"{name}_plantar"] = (f"{name}_plantar_tip", f"{name}_heel")
-
-
-def _add_crank(robot: Robot, name: str, at: Triple) -> None:
-    effort, gear = CRANK_EFFORT
-    robot.gears[f"{name}_crank"] = gear
-    joint = Joint(f"{name}_crank", Y, -1.0, 1.0, effort, 12.0, armature=2e-5 * gear**2)
-    solids = [motor(0.022, 0.02, Y), bar((0.0, 0.0, 0.0), CRANK_ARM, 0.010, "orange")]
-    robot.add(f"{name}_crank_arm", f"{name}_lower_leg", at, joint, 0.15, solids)
 
 
 def _add_rod(robot: Robot, name: str, parent: str, at: Triple, along: Triple, mass: float) -> None:
