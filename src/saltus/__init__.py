@@ -46,11 +46,14 @@ from saltus.model import (
     ModelError,
     RobotFrames,
     Shape,
+    load_mjcf,
     load_robot,
+    load_sdf,
     load_urdf,
     random_model,
     robot_frames,
     robot_names,
+    save_urdf,
 )
 from saltus.model.manifold import difference, distance, integrate, interpolate, random_configuration
 from saltus.model.manifold_jacobians import difference_jacobians, integrate_jacobians
@@ -100,7 +103,9 @@ __all__ = [
     "joint_placements",
     "joint_velocities",
     "kinetic_energy",
+    "load_mjcf",
     "load_robot",
+    "load_sdf",
     "load_urdf",
     "ltl",
     "minverse",
@@ -111,5 +116,6 @@ __all__ = [
     "rnea",
     "robot_frames",
     "robot_names",
+    "save_urdf",
     "set_threads",
 ]

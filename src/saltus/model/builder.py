@@ -7,7 +7,7 @@ is their weighted mean, and inertias are moved there by the parallel axis theore
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -26,7 +26,7 @@ from saltus.model.frames import Frame, FrameKind
 from saltus.model.joints import Joint, JointKind, Mimic
 from saltus.model.loops import Actuator, Loop
 from saltus.model.model import Model
-from saltus.model.shapes import Shape
+from saltus.model.shapes import DEFAULT_COLOR, Shape
 
 UNIT_LIMIT = 1.01  # Pinocchio's bound on cosines, sines and quaternions: it never binds
 MOVING_KINDS = tuple(kind for kind in JointKind if kind != JointKind.UNIVERSE)
@@ -216,6 +216,24 @@ class ModelBuilder:
         """Closes a loop: two frames stay together, as a point (dim 3), a hinge about z (5) or a weld (6)."""
         self._loops.append(Loop(name, frame_a, frame_b, dim))
 
+    def close_loop(
+        self,
+        name: str,
+        joint_a: str | int,
+        placement_a: ArrayLike,
+        joint_b: str | int,
+        placement_b: ArrayLike,
+        dim: int,
+    ) -> None:
+        """Like `add_loop`, with frames `<name>_a` and `<name>_b` made for it at placements (4, 4) in two joints' frames."""
+        names = []
+        for side, joint, placement in (("a", joint_a, placement_a), ("b", joint_b, placement_b)):
+            names.append(f"{name}_{side}")
+            while any((names[-1], kind) in self._frame_names for kind in FrameKind):
+                names[-1] += "_"
+            self.add_frame(names[-1], joint, placement)
+        self.add_loop(name, names[0], names[1], dim)
+
     def add_actuator(
         self, name: str, joint: str, gear: float = 1.0, lower: float = -np.inf, upper: float = np.inf
     ) -> None:
@@ -229,13 +247,19 @@ class ModelBuilder:
         size: ArrayLike,
         placement: ArrayLike = _IDENTITY,
         *,
-        color: ArrayLike = (0.7, 0.7, 0.75, 1.0),
+        color: ArrayLike = DEFAULT_COLOR,
         path: str = "",
         name: str = "",
     ) -> None:
         """Fixes a shape (see `Shape`) at this placement (4, 4) in a joint's frame."""
         index = self._joint(joint, "a shape")
         self._shapes.append(Shape(name, index, kind, size, placement, color, path))  # type: ignore[arg-type]
+
+    def add_shapes(self, joint: str | int, shapes: Iterable[Shape], placement: ArrayLike = _IDENTITY) -> None:
+        """Fixes shapes to a joint that are placed in a frame, itself at this placement (4, 4) in the joint's frame."""
+        index = self._joint(joint, "a shape")
+        matrix = rigid_placement(placement, "placement of shapes")
+        self._shapes += [replace(shape, joint=index, placement=matrix @ shape.placement) for shape in shapes]
 
     def build(self) -> Model:
         """The model of all that was added so far. The builder may go on."""

@@ -40,17 +40,16 @@ def rotation_from_rpy(rpy: ArrayLike) -> Array:
 
 
 def rpy_from_rotation(rotation: Array) -> Array:
-    """Roll, pitch and yaw (3,) [rad] of a rotation (3, 3); at a pitch of a right angle, where only two count, roll is 0.
+    """Roll, pitch and yaw (3,) [rad] of a rotation (3, 3). Roll is what is left after yaw, so a pitch of 90 degrees is safe.
 
     >>> rpy_from_rotation(rotation_from_rpy((0.1, -0.2, 3.0))).round(6)
     array([ 0.1, -0.2,  3. ])
     """
-    level = np.hypot(rotation[0, 0], rotation[1, 0])
-    pitch = np.arctan2(-rotation[2, 0], level)
-    if level < 1e-9:
-        return np.array([0.0, pitch, np.arctan2(-rotation[0, 1], rotation[1, 1])])
-    yaw = np.arctan2(rotation[1, 0], rotation[0, 0])
-    return np.array([np.arctan2(rotation[2, 1], rotation[2, 2]), pitch, yaw])
+    R = rotation
+    yaw = np.arctan2(R[1, 0], R[0, 0])
+    c, s = np.cos(yaw), np.sin(yaw)
+    roll = np.arctan2(s * R[0, 2] - c * R[1, 2], c * R[1, 1] - s * R[0, 1])
+    return np.array([roll, np.arctan2(-R[2, 0], np.hypot(R[0, 0], R[1, 0])), yaw])
 
 
 def rotation_from_quaternion(quaternion: ArrayLike) -> Array:

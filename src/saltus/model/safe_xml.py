@@ -15,7 +15,7 @@ from saltus.model.checks import ModelError
 
 
 def read_xml(path: Path, root_tag: str, what: str) -> Any:
-    """The root element (lxml's) of a file that must begin with `<root_tag>`; `what` names the format in errors."""
+    """The root element (lxml's) of a file; `root_tag`: what it must be, if not empty; `what` names the format in errors."""
     from lxml import etree  # type: ignore[import-untyped]
 
     if path.is_dir():
@@ -42,7 +42,7 @@ def read_xml(path: Path, root_tag: str, what: str) -> Any:
         if isinstance(error, ModelError):
             raise
         raise ModelError(f"{path}: not well-formed XML: {error}") from None
-    if tag_of(root) != root_tag:
+    if root_tag and tag_of(root) != root_tag:
         raise ModelError(f"{path}: its root element is <{root.tag}>, expected <{root_tag}>")
     return root
 

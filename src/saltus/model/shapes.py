@@ -15,6 +15,8 @@ SIZES = {"box": 3, "sphere": 1, "cylinder": 2, "capsule": 2, "ellipsoid": 3, "me
 """How many sizes each kind has. Box: sides along x, y, z; sphere: radius; cylinder and capsule: radius and length of the
 straight part, along z; ellipsoid: half-axes; mesh: scale along x, y, z. All in metres but for the scale."""
 
+DEFAULT_COLOR = (0.7, 0.7, 0.75, 1.0)
+
 
 @dataclass(frozen=True, eq=False)
 class Shape:
@@ -30,7 +32,7 @@ class Shape:
     kind: str  # one of SIZES
     size: Array  # (SIZES[kind],)
     placement: Array = field(repr=False)  # (4, 4) in that joint's frame [m]
-    color: Array = field(repr=False, default_factory=lambda: np.array([0.7, 0.7, 0.75, 1.0]))  # (4,) r, g, b, opacity
+    color: Array = field(repr=False, default_factory=lambda: np.array(DEFAULT_COLOR))  # (4,) r, g, b, opacity
     path: str = ""  # of a mesh file
 
     def __post_init__(self) -> None:

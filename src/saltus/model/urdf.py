@@ -22,7 +22,8 @@ from saltus.model.checks import Array, ModelError, inertia_flaw
 from saltus.model.frames import FrameKind
 from saltus.model.joints import JointKind, Mimic
 from saltus.model.model import Model
-from saltus.model.urdf_shapes import LinkShape, link_shapes
+from saltus.model.shapes import Shape
+from saltus.model.urdf_shapes import link_shapes
 from saltus.model.urdf_xml import links_and_joints, read_urdf
 
 ROOT_JOINT = "root_joint"
@@ -113,7 +114,7 @@ def _build(
     robot: Any,
     root: str,
     joints_below: dict[str, list[Any]],
-    shapes: dict[str, list[LinkShape]],
+    shapes: dict[str, list[Shape]],
     floating_base: bool,
     mimic: bool,
 ) -> Model:
@@ -147,8 +148,7 @@ def _build(
         place[joint.child] = (mover, placement, _add_link(builder, links[joint.child], mover, placement, frame))
         stack += reversed(joints_below[joint.child])
     for name, (mover, placement, _) in place.items():
-        for shape in shapes[name]:
-            shape.add_to(builder, mover, placement)
+        builder.add_shapes(mover, shapes[name], placement)
     return builder.build()
 
 

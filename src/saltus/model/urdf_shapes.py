@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from saltus.model.builder import ModelBuilder
 from saltus.model.checks import Array
 from saltus.model.mesh_paths import mesh_path
 from saltus.model.placements import placement, rotation_from_rpy
+from saltus.model.shapes import DEFAULT_COLOR, Shape
 
 SIZE_ATTRIBUTES = {
     "box": ("size",),
@@ -23,26 +22,8 @@ SIZE_ATTRIBUTES = {
 }
 
 
-@dataclass(frozen=True)
-class LinkShape:
-    """A shape, placed (4, 4) in the frame of its link."""
-
-    name: str
-    kind: str
-    size: Array
-    placement: Array
-    color: Array | None
-    path: str
-
-    def add_to(self, builder: ModelBuilder, joint: int, link: Array) -> None:
-        """Fixes it to a joint, in whose frame the link has this placement."""
-        color = {} if self.color is None else {"color": self.color}
-        where = link @ self.placement
-        builder.add_shape(joint, self.kind, self.size, where, path=self.path, name=self.name, **color)
-
-
-def link_shapes(robot: Any, file: Path) -> dict[str, list[LinkShape]]:
-    """By the names of the links. `robot`: the checked element of `urdf_xml`."""
+def link_shapes(robot: Any, file: Path) -> dict[str, list[Shape]]:
+    """By the names of the links, each shape placed in its link. `robot`: the checked element of `urdf_xml`."""
     colors = {
         material.get("name"): material.find("color")
         for material in reversed(list(robot.iter("material")))  # the first of a name counts
@@ -55,7 +36,7 @@ def link_shapes(robot: Any, file: Path) -> dict[str, list[LinkShape]]:
     }
 
 
-def _shapes(element: Any, link: Any, colors: dict[str, Any], file: Path) -> Iterator[LinkShape]:
+def _shapes(element: Any, link: Any, colors: dict[str, Any], file: Path) -> Iterator[Shape]:
     """The shapes of a `<visual>` or `<collision>`: one, but for a mesh that is left out or an unknown geometry."""
     name = element.get("name") or link.get("name")
     for geometry in element.findall("geometry/*")[:1]:
@@ -67,7 +48,7 @@ def _shapes(element: Any, link: Any, colors: dict[str, Any], file: Path) -> Iter
             continue
         words = [geometry.get(attribute, "1 1 1") for attribute in SIZE_ATTRIBUTES[kind]]
         size = np.array(" ".join(words).split(), float)
-        yield LinkShape(name, kind, size, _origin(element), _color(element.find("material"), colors), path)
+        yield Shape(name, 0, kind, size, _origin(element), _color(element.find("material"), colors), path)
 
 
 def _origin(element: Any) -> Array:
@@ -78,10 +59,9 @@ def _origin(element: Any) -> Array:
     return placement(rotation_from_rpy(rpy), xyz)
 
 
-def _color(material: Any, colors: dict[str, Any]) -> Array | None:
-    if material is None:
-        return None
-    color = material.find("color")
-    if color is None:
-        color = colors.get(material.get("name"))
-    return None if color is None else np.array(color.get("rgba").split(), float)
+def _color(material: Any, colors: dict[str, Any]) -> Array:
+    color = None
+    if material is not None:
+        color = material.find("color")
+        color = colors.get(material.get("name")) if color is None else color
+    return np.array(DEFAULT_COLOR if color is None else color.get("rgba").split(), float)

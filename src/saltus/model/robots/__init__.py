@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from saltus.model.checks import ModelError
+from saltus.model.mjcf import load_mjcf
 from saltus.model.model import Model
 from saltus.model.robots.srdf import read_poses
 from saltus.model.robots.table import EXAMPLES, SHIPPED, Robot
+from saltus.model.sdf import load_sdf
 from saltus.model.urdf import load_urdf
 
 _FOLDER = Path(__file__).parent
@@ -31,7 +33,7 @@ def load_robot(name: str) -> Model:
 
     >>> robot = load_robot("quadruped")
     >>> robot
-    Model('quadruped', nq=19, nv=18, njoints=14, nframes=36)
+    Model('quadruped', nq=19, nv=18, njoints=14, nframes=35)
     >>> robot.reference_configurations["standing"][:3].round(2)  # the base [m]
     array([0. , 0. , 0.5])
     """
@@ -90,9 +92,5 @@ def _load(path: Path, floating_base: bool) -> Model:
     if path.suffix == ".urdf":
         return load_urdf(path, floating_base=floating_base)
     if path.suffix == ".sdf":
-        from saltus.model.sdf import load_sdf
-
         return load_sdf(path, floating_base=floating_base)
-    from saltus.model.mjcf import load_mjcf
-
     return load_mjcf(path)  # which says itself whether the base floats

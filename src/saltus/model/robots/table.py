@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+Names = tuple[str, ...]
+
 
 @dataclass(frozen=True)
 class Robot:
@@ -11,8 +13,8 @@ class Robot:
 
     file: str  # URDF, SDF or MJCF (.xml)
     floating_base: bool = False
-    feet: tuple[str, ...] = ()
-    hands: tuple[str, ...] = ()
+    feet: Names = ()
+    hands: Names = ()
     srdf: str = ""  # has its poses, where the file itself has none
     standing: str = "standing"  # which of its poses that is; empty: none is known, neutral must do
 
@@ -61,13 +63,15 @@ _SIMPLE_HUMANOID = Robot(
 )
 
 
-def _with_poses(folder: str, file: str, poses: str, standing: str = "standing", **frames: tuple[str, ...]) -> Robot:
+def _with_poses(
+    folder: str, file: str, poses: str, standing: str = "standing", *, feet: Names = (), hands: Names = ()
+) -> Robot:
     """One on a fixed base or, if it has feet, on a floating one."""
-    return Robot(f"{folder}/{file}", "feet" in frames, srdf=f"{folder}/srdf/{poses}", standing=standing, **frames)
+    return Robot(f"{folder}/{file}", bool(feet), feet, hands, f"{folder}/srdf/{poses}", standing)
 
 
-def _without_poses(file: str, floating_base: bool = False, **frames: tuple[str, ...]) -> Robot:
-    return Robot(file, floating_base, standing="", **frames)
+def _without_poses(file: str, floating_base: bool = False, *, feet: Names = (), hands: Names = ()) -> Robot:
+    return Robot(file, floating_base, feet, hands, standing="")
 
 
 EXAMPLES = {

@@ -1,0 +1,214 @@
+"""What an MJCF model has beside its bodies and joints: loops, motors, shapes; and what a `Model` has no place for.
+
+`m` is a compiled `mujoco.MjModel`; `place` gives for each of its bodies the joint that moves it and its placement there.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from saltus.model.builder import ModelBuilder
+from saltus.model.checks import Array
+from saltus.model.placements import inverse, placement, rotation_from_quaternion
+
+Place = list[tuple[int, Array]]
+DEFAULT_COLOR = [0.5, 0.5, 0.5, 1.0]
+SHOWN_GROUPS = 3
+
+
+def pose(position: Array, quaternion: Array) -> Array:
+    """A placement (4, 4) from MuJoCo's position (3,) [m] and quaternion w x y z (4,)."""
+    return placement(rotation_from_quaternion(xyzw(quaternion)), position)
+
+
+def xyzw(quaternion: Array) -> Array:
+    """Our quaternion (4,) from MuJoCo's, w x y z."""
+    return np.roll(quaternion, -1)
+
+
+def is_one(values: Any, *kinds: Any) -> Any:
+    """Whether a number, or each of an array, is one of these members of MuJoCo's enums, which equal no NumPy integer."""
+    return np.isin(values, [int(kind) for kind in kinds])
+
+
+class Names:
+    """The names of a model's bodies, joints and so on by their index; made up, from kind and index, where there is none."""
+
+    def __init__(self, m: Any) -> None:
+        self.body = self._of(m, "BODY", m.nbody)
+        self.joint = self._of(m, "JOINT", m.njnt)
+        self.geom = self._of(m, "GEOM", m.ngeom)
+        self.site = self._of(m, "SITE", m.nsite)
+        self.equality = self._of(m, "EQUALITY", m.neq)
+        self.actuator = self._of(m, "ACTUATOR", len(m.actuator_trntype))
+        self.tendon = self._of(m, "TENDON", m.ntendon)
+        self.key = self._of(m, "KEY", m.nkey)
+
+    @staticmethod
+    def _of(m: Any, kind: str, count: int) -> list[str]:
+        import mujoco  # type: ignore[import-untyped]
+
+        objects = getattr(mujoco.mjtObj, f"mjOBJ_{kind}")
+        given = [mujoco.mj_id2name(m, objects, index) or "" for index in range(count)]
+        taken = {*given, "universe"}
+        for index, name in enumerate(given):
+            if not name or name == "universe":
+                name = f"{kind.lower()}_{index}"
+                while name in taken:
+                    name += "_"
+                given[index] = name
+                taken.add(name)
+        return given
+
+
+class Motors(NamedTuple):
+    kept: list[dict[str, Any]]  # arguments of `ModelBuilder.add_actuator`
+    effort_limits: Array  # (nv,) what they can do at each degree of freedom; infinite where there is none
+    left_out: dict[str, list[str]]
+
+
+def motors(m: Any, names: Names) -> Motors:
+    """Actuators on hinges and slides. A servo is a motor as far as its force is limited; its law is left out."""
+    from mujoco import mjtBias, mjtGain, mjtJoint, mjtTrn
+
+    kept, effort, others, servos = [], np.zeros(m.nv), [], []
+    moved = np.zeros(m.nv, bool)
+    for index, name in enumerate(names.actuator):
+        on_joint = is_one(m.actuator_trntype[index], mjtTrn.mjTRN_JOINT, mjtTrn.mjTRN_JOINTINPARENT)
+        joint = m.actuator_trnid[index, 0]
+        if not on_joint or not is_one(m.jnt_type[joint], mjtJoint.mjJNT_HINGE, mjtJoint.mjJNT_SLIDE):
+            others.append(name)
+            continue
+        fixed_gain = is_one(m.actuator_gaintype[index], mjtGain.mjGAIN_FIXED)
+        plain = fixed_gain and is_one(m.actuator_biastype[index], mjtBias.mjBIAS_NONE)
+        if not plain:
+            servos.append(name)
+        bounds = np.array([-np.inf, np.inf])
+        if m.actuator_forcelimited[index]:
+            bounds = m.actuator_forcerange[index]
+        if plain and m.actuator_ctrllimited[index]:
+            forces = np.sort(m.actuator_gainprm[index, 0] * m.actuator_ctrlrange[index])
+            bounds = np.clip(forces, *bounds)
+        gear, dof = m.actuator_gear[index, 0], m.jnt_dofadr[joint]
+        kept.append({"name": name, "joint": names.joint[joint], "gear": gear, "lower": bounds[0], "upper": bounds[1]})
+        effort[dof] += np.abs(bounds).max() * abs(gear) if gear else 0.0
+        moved[dof] = True
+    effort[~moved] = np.inf
+    for joint in np.flatnonzero(m.jnt_actfrclimited):
+        dof = m.jnt_dofadr[joint]
+        effort[dof] = min(effort[dof], np.abs(m.jnt_actfrcrange[joint]).max())
+    return Motors(kept, effort, {"actuators that drive no hinge or slide": others, "the laws of servos": servos})
+
+
+def add_loops(builder: ModelBuilder, m: Any, names: Names, place: Place) -> None:
+    """The active `connect` and `weld` equalities; their data are those of mjModel's `eq_data`."""
+    from mujoco import mjtEq, mjtObj
+
+    for index in np.flatnonzero(m.eq_active0):
+        data, name = m.eq_data[index], names.equality[index]
+        connect = is_one(m.eq_type[index], mjtEq.mjEQ_CONNECT)
+        if not connect and not is_one(m.eq_type[index], mjtEq.mjEQ_WELD):
+            continue
+        ends = [m.eq_obj1id[index], m.eq_obj2id[index]]
+        if is_one(m.eq_objtype[index], mjtObj.mjOBJ_SITE):
+            bodies = m.site_bodyid[ends]
+            anchors = [pose(m.site_pos[site], m.site_quat[site]) for site in ends]
+        elif connect:
+            bodies = ends
+            anchors = [placement(np.eye(3), data[:3]), placement(np.eye(3), data[3:6])]
+        else:
+            bodies = ends
+            anchors = [pose(data[3:6], data[6:10]), placement(np.eye(3), data[:3])]
+        (joint_a, in_a), (joint_b, in_b) = (place[body] for body in bodies)
+        dim = 3 if connect else 6
+        builder.close_loop(name, joint_a, in_a @ anchors[0], joint_b, in_b @ anchors[1], dim)
+
+
+def add_shapes(builder: ModelBuilder, spec: Any, m: Any, names: Names, place: Place) -> dict[str, list[str]]:
+    """The geoms that MuJoCo shows, but for planes; returns those that cannot be had."""
+    from mujoco import mjtGeom
+
+    solid = ~is_one(m.geom_type, mjtGeom.mjGEOM_PLANE)
+    shown = solid & (m.geom_group < SHOWN_GROUPS)
+    lost = []
+    for geom in np.flatnonzero(shown if shown.any() else solid):
+        joint, here = place[m.geom_bodyid[geom]]
+        look = _look(spec, m, geom)
+        if look is None:
+            lost.append(names.geom[geom])
+            continue
+        kind, size, at, path = look
+        color = m.geom_rgba[geom]
+        if m.geom_matid[geom] >= 0 and np.allclose(color, DEFAULT_COLOR):
+            color = m.mat_rgba[m.geom_matid[geom]]
+        builder.add_shape(joint, kind, size, here @ at, color=color, path=path, name=names.geom[geom])
+    return {"the looks of geoms": lost}
+
+
+def _look(spec: Any, m: Any, geom: int) -> tuple[str, Array, Array, str] | None:
+    """Kind, size, placement (4, 4) in its body, and mesh file of a geom; None if it is of no kind that a shape has."""
+    from mujoco import mjtGeom
+
+    at, kind = pose(m.geom_pos[geom], m.geom_quat[geom]), mjtGeom(m.geom_type[geom])
+    factors = {  # our sizes, as multiples of MuJoCo's
+        mjtGeom.mjGEOM_SPHERE: [1],
+        mjtGeom.mjGEOM_CAPSULE: [1, 2],
+        mjtGeom.mjGEOM_CYLINDER: [1, 2],
+        mjtGeom.mjGEOM_ELLIPSOID: [1, 1, 1],
+        mjtGeom.mjGEOM_BOX: [2, 2, 2],
+    }.get(kind)
+    if factors is not None:
+        return kind.name.removeprefix("mjGEOM_").lower(), m.geom_size[geom][: len(factors)] * factors, at, ""
+    mesh = m.geom_dataid[geom]
+    path = _mesh_file(spec, m, mesh) if kind == mjtGeom.mjGEOM_MESH else ""
+    if not path:
+        return None
+    # MuJoCo moves a mesh into the frame of its inertia; its file knows nothing of that.
+    return "mesh", m.mesh_scale[mesh], at @ inverse(pose(m.mesh_pos[mesh], m.mesh_quat[mesh])), path
+
+
+def _mesh_file(spec: Any, m: Any, mesh: int) -> str:
+    """The path of a mesh's file; empty if it has none, or is not shown as the file has it."""
+    import mujoco
+
+    source = spec.mesh(mujoco.mj_id2name(m, mujoco.mjtObj.mjOBJ_MESH, mesh))
+    if m.mesh_pathadr[mesh] < 0 or np.any(source.refpos) or np.any(source.refquat[1:]):
+        return ""
+    path: str = m.paths[m.mesh_pathadr[mesh] :].partition(b"\0")[0].decode()
+    return os.path.normpath(path)
+
+
+def left_out(m: Any, names: Names) -> dict[str, list[str]]:
+    """What a `Model` has no counterpart for, by name."""
+    from mujoco import mjtEq, mjtJoint
+
+    def named(which: list[str], chosen: Any) -> list[str]:
+        return [which[index] for index in np.flatnonzero(chosen)]
+
+    bilateral = is_one(m.eq_type, mjtEq.mjEQ_CONNECT, mjtEq.mjEQ_WELD) & (m.eq_active0 != 0)
+    stiff, bent = _polynomial(m, "jnt_stiffness"), _polynomial(m, "dof_damping", higher_only=True)
+    fluid = {"density": m.opt.density, "viscosity": m.opt.viscosity, "wind": np.any(m.opt.wind)}
+    return {
+        "springs": named(names.joint, stiff),
+        "damping that is not linear": sorted({names.joint[m.dof_jntid[dof]] for dof in np.flatnonzero(bent)}),
+        "limits of ball joints": named(names.joint, is_one(m.jnt_type, mjtJoint.mjJNT_BALL) & (m.jnt_limited != 0)),
+        "gravity compensation": named(names.body, m.body_gravcomp),
+        "mocap bodies, which are fixed here": named(names.body, m.body_mocapid >= 0),
+        "equalities, other than active connect and weld": named(names.equality, ~bilateral),
+        "tendons": names.tendon,
+        "flexible bodies": [f"flex_{index}" for index in range(m.nflex)],
+        "pairs of geoms that touch, or do not": [f"{m.npair} pairs, {m.nexclude} exclusions"]
+        * (m.npair + m.nexclude > 0),
+        "fluid forces": [name for name, value in fluid.items() if value],
+        "plugins": [f"plugin_{index}" for index in range(m.nplugin)],
+    }
+
+
+def _polynomial(m: Any, name: str, *, higher_only: bool = False) -> Array:
+    """Whether a stiffness or damping is there; MuJoCo 3.5 and later have coefficients of higher order."""
+    linear = np.asarray(getattr(m, name)).astype(bool)
+    higher = np.any(getattr(m, f"{name}poly", np.zeros((len(linear), 1))), axis=-1)
+    return np.asarray(higher if higher_only else linear | higher)

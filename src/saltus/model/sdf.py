@@ -1,0 +1,269 @@
+"""Robots from SDF files, those with closed loops too.
+
+A link that is the child of several joints closes a loop. One of these joints is in the tree, the others become `Loop`s:
+two frames at the joint's place, one on either body, that stay together as a point (ball), a hinge about their z axes
+(revolute), or a weld (fixed). Which one is in the tree: it grows from the root, at each step by the joint that comes first
+in the file among those that reach a new link; but a link that some joint of another type reaches, which could not close a
+loop, waits for that one as long as the tree can grow elsewhere. Joints are numbered depth first, children as in the file.
+
+- `revolute` and `continuous` joints have their angle as q; `universal` and `revolute2` joints become two revolute ones,
+  the second called `<name>_2`, with a body of no mass in between.
+- Links behind fixed joints are merged into the joint that moves them; the fixed joint and the link become frames.
+- Gearboxes and springs, for which there is no counterpart, are logged as a warning.
+"""
+
+from __future__ import annotations
+
+import heapq
+import logging
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from saltus.model.builder import ModelBuilder
+from saltus.model.checks import Array, ModelError, inertia_flaw, unit_vector
+from saltus.model.frames import FrameKind
+from saltus.model.joints import JointKind
+from saltus.model.mesh_paths import mesh_path
+from saltus.model.model import Model
+from saltus.model.placements import inverse, placement
+from saltus.model.sdf_xml import WORLD, SdfJoint, SdfLink, SdfModel, located, numbers, pose_of, read_sdf
+from saltus.model.shapes import DEFAULT_COLOR, Shape
+from saltus.model.urdf import ROOT_JOINT
+
+KINDS = {
+    "revolute": JointKind.REVOLUTE,
+    "continuous": JointKind.REVOLUTE,
+    "prismatic": JointKind.PRISMATIC,
+    "universal": JointKind.REVOLUTE,
+    "revolute2": JointKind.REVOLUTE,
+    "ball": JointKind.SPHERICAL,
+}
+TWO_AXES = ("universal", "revolute2")
+LOOP_DIMENSIONS = {"ball": 3, "revolute": 5, "continuous": 5, "fixed": 6}
+GEARBOX = "gearbox"
+SIZES = {
+    "box": (("size", 3),),
+    "sphere": (("radius", 1),),
+    "cylinder": (("radius", 1), ("length", 1)),
+    "capsule": (("radius", 1), ("length", 1)),
+    "ellipsoid": (("radii", 3),),
+}
+
+_logger = logging.getLogger(__name__)
+
+
+def load_sdf(path: str | os.PathLike[str], floating_base: bool = True) -> Model:
+    """The robot that an SDF file describes; a `ModelError` says what is wrong with the file.
+
+    floating_base: as SDF has it, a root link that no joint ties to the world moves freely, on a free flyer named
+        `root_joint`, unless the model is static. Otherwise it is fixed to the world.
+
+    The pose that the file gives to all is the reference configuration `initial`. Visuals are kept as shapes, collision
+    shapes if there is no visual at all; meshes are not opened.
+
+    >>> import tempfile
+    >>> text = '''<sdf version="1.9"><model name="pendulum">
+    ...   <link name="rod"><pose>0 0 1 0 0 0</pose>
+    ...     <inertial><pose>0 0 -0.5 0 0 0</pose><mass>1</mass></inertial></link>
+    ...   <joint name="hinge" type="revolute"><parent>world</parent><child>rod</child><axis><xyz>0 1 0</xyz></axis></joint>
+    ... </model></sdf>'''
+    >>> with tempfile.NamedTemporaryFile("w", suffix=".sdf") as file:
+    ...     _ = file.write(text)
+    ...     file.flush()
+    ...     load_sdf(file.name)
+    Model('pendulum', nq=1, nv=1, njoints=2, nframes=3)
+    """
+    file = Path(path)
+    try:
+        sdf = read_sdf(file)
+        return _build(sdf, file, floating_base and not sdf.static)
+    except ModelError as error:
+        raise error if str(error).startswith(str(file)) else ModelError(f"{file}: {error}") from None
+
+
+def _build(sdf: SdfModel, file: Path, floating_base: bool) -> Model:
+    for joint in sdf.joints.values():
+        if joint.kind not in (*KINDS, "fixed", GEARBOX):
+            known = ", ".join([*KINDS, "fixed"])
+            raise ModelError(f"joint {joint.name!r} has the type {joint.kind!r}, expected one of {known}")
+    root, tree, closing = _spanning_tree(sdf)
+    builder = ModelBuilder(sdf.name, physical=False, **({} if sdf.gravity is None else {"gravity": sdf.gravity}))
+    zero = [np.eye(4)]  # where each joint is when no joint moves, in the world
+    if root != WORLD and floating_base:
+        unlimited = np.finfo(np.float64).max
+        builder.add_joint(
+            ROOT_JOINT,
+            "free_flyer",
+            lower=-unlimited,
+            upper=unlimited,
+            velocity_limit=unlimited,
+            effort_limit=unlimited,
+        )
+        zero.append(sdf.pose @ sdf.links[root].pose)
+    shapes = _link_shapes(sdf, file)
+    mover_of = {WORLD: 0, root: len(zero) - 1}  # the joint that moves each link
+
+    def in_mover(link: str, pose: Array) -> Array:
+        """A pose in the model as a placement in the joint that moves a link."""
+        return inverse(zero[mover_of[link]]) @ sdf.pose @ pose
+
+    if root != WORLD:
+        _add_link(builder, sdf.links[root], mover_of[root], in_mover(root, sdf.links[root].pose), None)
+    stack = tree.get(root, [])[::-1]
+    while stack:
+        joint = stack.pop()
+        mover, at, frame = mover_of[joint.parent], in_mover(joint.parent, joint.pose), None
+        if joint.kind == "fixed":
+            frame = builder.add_frame(joint.name, mover, at, FrameKind.FIXED_JOINT)
+        else:
+            for name, settings in _joints_of(joint):
+                mover = builder.add_joint(name, KINDS[joint.kind], mover, at, **settings)
+                at = np.eye(4)
+                zero.append(sdf.pose @ joint.pose)
+        mover_of[joint.child] = mover
+        link = sdf.links[joint.child]
+        _add_link(builder, link, mover, in_mover(link.name, link.pose), frame)
+        stack += tree.get(joint.child, [])[::-1]
+    for name, (carrier, pose) in sdf.frames.items():
+        builder.add_frame(name, mover_of[carrier], in_mover(carrier, pose))
+    for name, link in sdf.links.items():
+        builder.add_shapes(mover_of[name], shapes[name], in_mover(name, link.pose))
+    dropped = []
+    for joint in closing:
+        if joint.kind not in LOOP_DIMENSIONS:
+            dropped.append(joint.name)
+            continue
+        pose = joint.pose @ placement(_turned_to_z(joint))
+        ends = [(mover_of[link], in_mover(link, pose)) for link in (joint.parent, joint.child)]
+        builder.close_loop(joint.name, *ends[0], *ends[1], LOOP_DIMENSIONS[joint.kind])
+    _warn(file, "loops that close by another joint than ball, revolute and fixed", dropped)
+    _warn(file, "gearboxes", [joint.name for joint in sdf.joints.values() if joint.kind == GEARBOX])
+    _warn(file, "springs", [joint.name for joint in sdf.joints.values() if joint.springs])
+    model = builder.build()
+    initial = model.neutral()
+    if root != WORLD and floating_base:
+        from scipy.spatial.transform import Rotation  # type: ignore[import-untyped]
+
+        initial[:7] = [*zero[1][:3, 3], *Rotation.from_matrix(zero[1][:3, :3]).as_quat()]
+    return model.replace(reference_configurations={"initial": initial})
+
+
+def _spanning_tree(sdf: SdfModel) -> tuple[str, dict[str, list[SdfJoint]], list[SdfJoint]]:
+    """The root, the tree's joints below each link, and the joints that close loops; all in the order of the file."""
+    joints = [joint for joint in sdf.joints.values() if joint.kind != GEARBOX]
+    children = {joint.child for joint in joints}
+    roots = [link for link in sdf.links if link not in children]
+    if any(joint.parent == WORLD for joint in joints):
+        roots.insert(0, WORLD)
+    if not sdf.links:
+        raise ModelError("there is no link")
+    if len(roots) != 1:
+        found = f"{len(roots)} roots, {', '.join(roots[:5])}" if roots else "no root: the links form a cycle"
+        raise ModelError(f"there are {found}; expected one link, or the world, that is the child of no joint")
+    below: dict[str, list[int]] = {}
+    must_be_in_tree = {joint.child for joint in joints if joint.kind not in LOOP_DIMENSIONS}
+    for index, joint in enumerate(joints):
+        below.setdefault(joint.parent, []).append(index)
+
+    def candidates(link: str) -> list[tuple[bool, int]]:
+        return [
+            (joints[index].kind in LOOP_DIMENSIONS and joints[index].child in must_be_in_tree, index)
+            for index in below.get(link, [])
+        ]
+
+    reached, chosen, heap = {roots[0]}, set(), candidates(roots[0])
+    heapq.heapify(heap)
+    while heap:
+        _, index = heapq.heappop(heap)
+        child = joints[index].child
+        if child not in reached:
+            reached.add(child)
+            chosen.add(index)
+            for candidate in candidates(child):
+                heapq.heappush(heap, candidate)
+    lost = [link for link in sdf.links if link not in reached]
+    if lost:
+        raise ModelError(f"these links form a cycle, or hang below one: {', '.join(lost[:5])}")
+    tree: dict[str, list[SdfJoint]] = {}
+    for index in sorted(chosen):
+        tree.setdefault(joints[index].parent, []).append(joints[index])
+    return roots[0], tree, [joint for index, joint in enumerate(joints) if index not in chosen]
+
+
+def _joints_of(joint: SdfJoint) -> list[tuple[str, dict[str, Any]]]:
+    """Names and settings of the joints, one or two, that a joint of the file becomes."""
+    if joint.kind == "ball":
+        return [(joint.name, {})]
+    count = 2 if joint.kind in TWO_AXES else 1
+    endless = {"lower": -np.inf, "upper": np.inf} if joint.kind == "continuous" else {}
+    if len(joint.axes) != count:
+        raise ModelError(f"joint {joint.name!r} is {joint.kind} but has {len(joint.axes)} axes, expected {count}")
+    return [(name, axis | endless) for name, axis in zip([joint.name, f"{joint.name}_2"], joint.axes, strict=False)]
+
+
+def _turned_to_z(joint: SdfJoint) -> Array:
+    """The rotation (3, 3) that takes z to the axis of a joint that closes a loop."""
+    from saltus.model.tree import canonical_rotation
+
+    if LOOP_DIMENSIONS[joint.kind] != 5:
+        return np.eye(3)
+    ((_, settings),) = _joints_of(joint)
+    return canonical_rotation(JointKind.REVOLUTE, unit_vector(settings["axis"], f"axis of joint {joint.name!r}"))
+
+
+def _add_link(builder: ModelBuilder, link: SdfLink, joint: int, at: Array, parent_frame: int | None) -> None:
+    flaw = inertia_flaw(link.mass, link.inertia)
+    if flaw:
+        _logger.warning("link %r: %s", link.name, flaw)
+    builder.add_body(joint, link.mass, link.com, link.inertia, at, link.name, parent_frame=parent_frame)
+
+
+def _link_shapes(sdf: SdfModel, file: Path) -> dict[str, list[Shape]]:
+    """Visuals, or collision shapes if there is no visual at all; placed in their links."""
+    links = [link.element for link in sdf.links.values()]
+    tag = "visual" if any(link.find("visual") is not None for link in links) else "collision"
+    return {
+        link.get("name"): [shape for element in link.findall(tag) if (shape := _shape(element, file))] for link in links
+    }
+
+
+def _shape(element: Any, file: Path) -> Shape | None:
+    for geometry in element.findall("geometry/*"):
+        path: str | None = ""
+        if geometry.tag == "mesh":
+            path = mesh_path(file, (geometry.findtext("uri") or "").strip(), located(element))
+            scale = geometry.find("scale")
+            size = np.ones(3) if scale is None else numbers(scale, 3)
+        elif geometry.tag in SIZES:
+            parts = [(geometry.find(name), count, name) for name, count in SIZES[geometry.tag]]
+            for part, _, name in parts:
+                if part is None:
+                    raise ModelError(f"{located(geometry)} has no <{name}>")
+            size = np.concatenate([numbers(part, count) for part, count, _ in parts])
+        else:
+            continue
+        color = next(
+            (numbers_of for tag in ("diffuse", "ambient") if (numbers_of := _color(element, tag))), DEFAULT_COLOR
+        )
+        if path is not None:
+            name = element.get("name") or element.getparent().get("name")
+            return Shape(name, 0, geometry.tag, size, pose_of(element), np.array(color), path)
+    return None
+
+
+def _color(element: Any, tag: str) -> tuple[float, ...] | None:
+    """Three or four numbers, the last one being the opacity."""
+    color = element.find(f"material/{tag}")
+    if color is None:
+        return None
+    count = len((color.text or "").split())
+    values = numbers(color, 4 if count != 3 else 3)
+    return (*values, 1.0)[:4]
+
+
+def _warn(file: Path, what: str, which: list[str]) -> None:
+    if which:
+        _logger.warning("%s: there is no counterpart for %s: %s", file, what, ", ".join(which))
