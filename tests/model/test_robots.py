@@ -111,7 +111,7 @@ def test_looks_are_there(robot: sl.Model) -> None:
 def test_standing_is_symmetric(name: str) -> None:
     robot = sl.load_robot(name)
     com = sl.center_of_mass(robot, standing(robot))
-    assert abs(com[1]) < (0.01 if name == "humanoid_hands" else 1e-9)
+    assert abs(com[1]) < 1e-9
 
 
 # ------------------------------------------------------------------------------------------------------------- standing

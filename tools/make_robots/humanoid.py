@@ -154,10 +154,9 @@ def _add_gripper(robot: Robot, name: str, side: int, palm: str) -> None:
 
 def _standing(robot: Robot) -> Pose:
     """Knees bent, soles flat, the centre of mass over the middle of the feet."""
-    relaxed = {}
+    relaxed = {joint.name: 0.15 for joint in robot.joints if joint.name.endswith(("_mcp", "_pip", "_dip"))}  # fingers
     for name, side in (("left", 1), ("right", -1)):
         relaxed |= {f"{name}_shoulder_pitch": 0.15, f"{name}_shoulder_roll": 0.15 * side, f"{name}_elbow": -0.5}
-        relaxed |= {joint.name: 0.15 for joint in robot.joints if joint.name.endswith(("_pip", "_dip", "_mcp"))}
 
     def angles(hip: float) -> dict[str, float]:
         legs = {}
