@@ -134,7 +134,7 @@ def add_shapes(builder: ModelBuilder, spec: Any, m: Any, names: Names, place: Pl
     solid = ~is_one(m.geom_type, mjtGeom.mjGEOM_PLANE)
     shown = solid & (m.geom_group < SHOWN_GROUPS)
     lost = []
-    for geom in np.flatnonzero(shown if shown.any() else solid):
+    for geom in np.flatnonzero(shown if shown.any() else solid).tolist():
         joint, here = place[m.geom_bodyid[geom]]
         look = _look(spec, m, geom)
         if look is None:

@@ -29,7 +29,8 @@ from saltus.model.joints import JointKind
 from saltus.model.mesh_paths import mesh_path
 from saltus.model.model import Model
 from saltus.model.placements import inverse, placement
-from saltus.model.sdf_xml import WORLD, SdfJoint, SdfLink, SdfModel, located, numbers, pose_of, read_sdf
+from saltus.model.safe_xml import read_xml
+from saltus.model.sdf_xml import WORLD, SdfJoint, SdfLink, SdfModel, located, numbers, pose_of, read_model
 from saltus.model.shapes import DEFAULT_COLOR, Shape
 from saltus.model.urdf import ROOT_JOINT
 
@@ -77,11 +78,12 @@ def load_sdf(path: str | os.PathLike[str], floating_base: bool = True) -> Model:
     Model('pendulum', nq=1, nv=1, njoints=2, nframes=3)
     """
     file = Path(path)
+    root = read_xml(file, "sdf", "an SDF")
     try:
-        sdf = read_sdf(file)
+        sdf = read_model(root)
         return _build(sdf, file, floating_base and not sdf.static)
     except ModelError as error:
-        raise error if str(error).startswith(str(file)) else ModelError(f"{file}: {error}") from None
+        raise ModelError(f"{file}: {error}") from None
 
 
 def _build(sdf: SdfModel, file: Path, floating_base: bool) -> Model:

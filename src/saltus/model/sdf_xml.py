@@ -13,14 +13,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from saltus.model.checks import Array, ModelError
 from saltus.model.placements import placement, rotation_from_quaternion, rotation_from_rpy
-from saltus.model.safe_xml import numbers_in, read_xml
+from saltus.model.safe_xml import numbers_in
 
 MODEL, WORLD = "__model__", "world"
 UNLIMITED = 1e16  # what the specification writes for a limit that there is not
@@ -58,13 +57,12 @@ class SdfModel:
     frames: dict[str, tuple[str, Array]]  # the link each is attached to, and its pose in the model
 
 
-def read_sdf(file: Path) -> SdfModel:
-    """The one model of a file."""
-    root = read_xml(file, "sdf", "an SDF")
+def read_model(root: Any) -> SdfModel:
+    """The one model in an `<sdf>` element."""
     version = _version(root)
     models = root.findall("model") + root.findall("world/model")
     if len(models) != 1:
-        raise ModelError(f"{file}: it has {len(models)} models, expected one")
+        raise ModelError(f"it has {len(models)} models, expected one")
     model = models[0]
     for tag in ("model", "include"):
         if model.find(tag) is not None:

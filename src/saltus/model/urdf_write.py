@@ -20,7 +20,7 @@ import numpy as np
 
 from saltus.model.checks import Array, ModelError
 from saltus.model.frames import FrameKind
-from saltus.model.joints import Joint, JointKind
+from saltus.model.joints import JointKind
 from saltus.model.mesh_paths import home_of
 from saltus.model.model import Model
 from saltus.model.placements import placement, rpy_from_rotation
@@ -105,7 +105,7 @@ class _Writer:
                 self.write_shape(link, shape)
 
     def write_shape(self, link: Any, shape: Shape) -> None:
-        if shape.kind not in SIZE_ATTRIBUTES:
+        if not _can_be_written(shape, self.file):
             return
         visual = self.add(link, "visual", **({"name": shape.name} if shape.name else {}))
         self.write_origin(visual, shape.placement)
@@ -171,31 +171,31 @@ class _Writer:
 
 def _carried_by_a_free_flyer(model: Model) -> bool:
     """All of it, with nothing at the world."""
-    at_world = [*model.joints[2:], *model.frames[1:], *model.shapes]
-    carrier: Joint | None = model.joints[1] if model.nb else None
-    return (
-        carrier is not None
-        and carrier.kind == JointKind.FREE_FLYER
-        and np.array_equal(carrier.placement, np.eye(4))
-        and model.joints[0].mass == 0.0
-        and not any((each.parent if isinstance(each, Joint) else each.joint) == 0 for each in at_world)
-    )
+    carriers = [joint.parent for joint in model.joints[2:]]
+    carriers += [frame.joint for frame in model.frames[1:]] + [shape.joint for shape in model.shapes]
+    if model.nb == 0 or model.joints[0].mass != 0.0 or 0 in carriers:
+        return False
+    carrier = model.joints[1]
+    return carrier.kind == JointKind.FREE_FLYER and np.array_equal(carrier.placement, np.eye(4))
 
 
 def _warn_of_losses(model: Model, file: Path) -> None:
-    home = home_of(file)
-    meshes = [shape.path for shape in model.shapes if shape.kind == "mesh"]
     lost = {
         "gravity": not np.array_equal(model.gravity, STANDARD_GRAVITY),
         "armature": model.armature.any(),
         "loops": model.loops,
         "actuators": model.actuators,
         "reference configurations": model.reference_configurations,
-        "ellipsoids": any(shape.kind == "ellipsoid" for shape in model.shapes),
-        "meshes elsewhere": not all(Path(os.path.normpath(mesh)).is_relative_to(home) for mesh in meshes),
+        "ellipsoids, or meshes elsewhere": not all(_can_be_written(shape, file) for shape in model.shapes),
     }
     for what in (name for name, there in lost.items() if there):
         _logger.warning("%s: URDF has no place for %s", file, what)
+
+
+def _can_be_written(shape: Shape, file: Path) -> bool:
+    """Not an ellipsoid; and a mesh must be where `load_urdf` will accept it."""
+    elsewhere = shape.kind == "mesh" and not Path(os.path.normpath(shape.path)).is_relative_to(home_of(file))
+    return shape.kind in SIZE_ATTRIBUTES and not elsewhere
 
 
 def _free(name: str, taken: set[str]) -> str:
