@@ -7,6 +7,7 @@ from saltus.model.joints import Joint, JointKind, Mimic
 from saltus.model.loops import Actuator, Loop
 from saltus.model.mjcf import load_mjcf
 from saltus.model.model import Model
+from saltus.model.robots import RobotFrames, load_robot, robot_frames, robot_names
 from saltus.model.sdf import load_sdf
 from saltus.model.shapes import Shape
 from saltus.model.urdf import load_urdf
@@ -23,10 +24,14 @@ __all__ = [
     "Model",
     "ModelBuilder",
     "ModelError",
+    "RobotFrames",
     "Shape",
     "load_mjcf",
+    "load_robot",
     "load_sdf",
     "load_urdf",
     "random_model",
+    "robot_frames",
+    "robot_names",
     "save_urdf",
 ]
