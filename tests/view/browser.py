@@ -1,0 +1,77 @@
+"""A headless Chromium, and what tests ask of a page: does it draw, does it move, does it complain."""
+
+from __future__ import annotations
+
+import io
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import matplotlib.image
+import numpy as np
+
+ARGUMENTS = [
+    "--headless=new", "--no-sandbox", "--no-first-run", "--disable-background-networking", "--disable-component-update",
+    "--disable-sync", "--disable-quic", "--use-angle=swiftshader", "--enable-unsafe-swiftshader",
+]  # fmt: skip
+SIZE = {"width": 640, "height": 480}
+
+
+def chromium() -> str:
+    found = shutil.which("chromium") or shutil.which("chromium-browser")
+    assert found, "Chromium is not installed; `make browser` installs it (Debian: apt-get install chromium)"
+    return found
+
+
+@contextmanager
+def opened(url: str, **options: Any) -> Iterator[Any]:
+    """The page at an address. At the end, nothing in its console may be an error, and it must have asked for nothing but
+    what comes from the same place."""
+    from playwright.sync_api import sync_playwright
+
+    complaints, requests = [], []
+    with sync_playwright() as play:
+        browser = play.chromium.launch(executable_path=chromium(), args=ARGUMENTS)
+        try:
+            page = browser.new_page(viewport=SIZE, **options)
+            page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
+            page.on("pageerror", lambda error: complaints.append(str(error)))
+            page.on("request", lambda request: requests.append(request.url))
+            page.goto(url)
+            yield page
+        finally:
+            browser.close()
+    assert not complaints
+    foreign = [request for request in requests if not request.startswith((url, "data:", "blob:"))]
+    assert not foreign
+
+
+def picture(page: Any) -> np.ndarray:
+    """What of the page lies between its controls: (height, width, 3), from 0 to 1. They are at the edges, or hidden."""
+    image = matplotlib.image.imread(io.BytesIO(page.screenshot()))[..., :3]
+    height, width = image.shape[:2]
+    return np.asarray(image[height // 4 : 3 * height // 4, width // 5 : 3 * width // 5], dtype=np.float64)
+
+
+def settled(page: Any, patience: float = 30.0) -> np.ndarray:
+    """The picture once it is not blank and no longer changes."""
+    end, before = time.monotonic() + patience, picture(page)
+    while time.monotonic() < end:
+        page.wait_for_timeout(300)
+        now = picture(page)
+        if is_drawn(now) and differing(before, now) < 1e-3:
+            return now
+        before = now
+    raise AssertionError(f"after {patience:g} s the page is blank or still changes")
+
+
+def is_drawn(image: np.ndarray) -> bool:
+    """A blank page has one colour."""
+    return bool(image.std(axis=(0, 1)).max() > 0.03 and len(np.unique(np.rint(image.reshape(-1, 3) * 31), axis=0)) > 30)
+
+
+def differing(a: np.ndarray, b: np.ndarray) -> float:
+    """The share of the pixels that are clearly different."""
+    return float((abs(a - b).max(axis=-1) > 0.08).mean())
