@@ -16,7 +16,7 @@ ARGUMENTS = [
     "--headless=new", "--no-sandbox", "--no-first-run", "--disable-background-networking", "--disable-component-update",
     "--disable-sync", "--disable-quic", "--use-angle=swiftshader", "--enable-unsafe-swiftshader",
 ]  # fmt: skip
-SIZE = {"width": 640, "height": 480}
+SIZE = {"width": 480, "height": 360}  # small: the pictures are drawn without a GPU
 
 
 def chromium() -> str:
@@ -26,23 +26,31 @@ def chromium() -> str:
 
 
 @contextmanager
-def opened(url: str, **options: Any) -> Iterator[Any]:
-    """The page at an address. At the end, nothing in its console may be an error, and it must have asked for nothing but
-    what comes from the same place."""
+def launched() -> Iterator[Any]:
+    """A browser."""
     from playwright.sync_api import sync_playwright
 
-    complaints, requests = [], []
     with sync_playwright() as play:
         browser = play.chromium.launch(executable_path=chromium(), args=ARGUMENTS)
-        try:
-            page = browser.new_page(viewport=SIZE, **options)
-            page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
-            page.on("pageerror", lambda error: complaints.append(str(error)))
-            page.on("request", lambda request: requests.append(request.url))
-            page.goto(url)
-            yield page
-        finally:
-            browser.close()
+        yield browser
+        browser.close()
+
+
+@contextmanager
+def opened(browser: Any, url: str, **options: Any) -> Iterator[Any]:
+    """The page at an address. At the end, nothing in its console may be an error, and it must have asked for nothing but
+    what comes from the same place."""
+    complaints: list[str] = []
+    requests: list[str] = []
+    page = browser.new_page(viewport=SIZE, **options)
+    page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on("request", lambda request: requests.append(request.url))
+    try:
+        page.goto(url)
+        yield page
+    finally:
+        page.close()
     assert not complaints
     foreign = [request for request in requests if not request.startswith((url, "data:", "blob:"))]
     assert not foreign
@@ -59,7 +67,7 @@ def settled(page: Any, patience: float = 30.0) -> np.ndarray:
     """The picture once it is not blank and no longer changes."""
     end, before = time.monotonic() + patience, picture(page)
     while time.monotonic() < end:
-        page.wait_for_timeout(300)
+        page.wait_for_timeout(150)
         now = picture(page)
         if is_drawn(now) and differing(before, now) < 1e-3:
             return now

@@ -15,7 +15,13 @@ from saltus.view.scene import describe, poses
 from saltus.view.solids import Solid, half_extents, skeleton, solids_of, triangulated
 from tests.view.walker import FEET, crouch, moved, quadruped
 
-SHAPES = {"box": (0.3, 0.2, 0.1), "sphere": (0.2,), "cylinder": (0.1, 0.4), "capsule": (0.1, 0.4), "ellipsoid": (0.1, 0.2, 0.3)}
+SHAPES = {
+    "box": (0.3, 0.2, 0.1),
+    "sphere": (0.2,),
+    "cylinder": (0.1, 0.4),
+    "capsule": (0.1, 0.4),
+    "ellipsoid": (0.1, 0.2, 0.3),
+}
 
 
 def matrix_of(pose: np.ndarray) -> np.ndarray:
@@ -187,7 +193,9 @@ def test_meshes(tmp_path, caplog) -> None:
     assert len(caplog.records) == 1 and "a.stl" in caplog.text and "b.dae" in caplog.text
     mesh = solid.mesh
     assert mesh is not None and solid.shape.color.tolist() == [1, 0, 0, 1]
-    np.testing.assert_allclose([mesh.vertices.min(axis=0), mesh.vertices.max(axis=0)], [[0.05, -0.1, -0.15], [0.15, 0.1, 0.15]])
+    np.testing.assert_allclose(
+        [mesh.vertices.min(axis=0), mesh.vertices.max(axis=0)], [[0.05, -0.1, -0.15], [0.15, 0.1, 0.15]]
+    )
     a, b, c = np.moveaxis(mesh.vertices[mesh.faces], 1, 0)
     volume = np.einsum("ij,ij->i", a, np.cross(b, c)).sum() / 6
     assert volume == pytest.approx(0.006)  # positive: the faces look outwards, though the mesh is mirrored
