@@ -45,9 +45,13 @@ from saltus.model import (
     Model,
     ModelBuilder,
     ModelError,
+    RobotFrames,
     Shape,
+    load_robot,
     load_urdf,
     random_model,
+    robot_frames,
+    robot_names,
 )
 from saltus.model.manifold import difference, distance, integrate, interpolate, random_configuration
 from saltus.model.manifold_jacobians import difference_jacobians, integrate_jacobians
@@ -66,6 +70,7 @@ __all__ = [
     "Model",
     "ModelBuilder",
     "ModelError",
+    "RobotFrames",
     "Shape",
     "aba",
     "center_of_mass",
@@ -96,6 +101,7 @@ __all__ = [
     "joint_placements",
     "joint_velocities",
     "kinetic_energy",
+    "load_robot",
     "load_urdf",
     "ltl",
     "minverse",
@@ -104,6 +110,8 @@ __all__ = [
     "random_configuration",
     "random_model",
     "rnea",
+    "robot_frames",
+    "robot_names",
     "set_threads",
     "view",
 ]

@@ -6,6 +6,7 @@ from saltus.model.frames import Frame, FrameKind
 from saltus.model.joints import Joint, JointKind, Mimic
 from saltus.model.loops import Actuator, Loop
 from saltus.model.model import Model
+from saltus.model.robots import RobotFrames, load_robot, robot_frames, robot_names
 from saltus.model.shapes import Shape
 from saltus.model.urdf import load_urdf
 
@@ -20,7 +21,11 @@ __all__ = [
     "Model",
     "ModelBuilder",
     "ModelError",
+    "RobotFrames",
     "Shape",
+    "load_robot",
     "load_urdf",
     "random_model",
+    "robot_frames",
+    "robot_names",
 ]

@@ -22,7 +22,8 @@ from saltus.model.checks import Array, ModelError, inertia_flaw
 from saltus.model.frames import FrameKind
 from saltus.model.joints import JointKind, Mimic
 from saltus.model.model import Model
-from saltus.model.urdf_xml import read_robot
+from saltus.model.urdf_shapes import LinkShape, link_shapes
+from saltus.model.urdf_xml import links_and_joints, read_urdf
 
 ROOT_JOINT = "root_joint"
 KINDS = {
@@ -43,7 +44,9 @@ def load_urdf(path: str | os.PathLike[str], floating_base: bool = False, mimic: 
     mimic: joints with a `<mimic>` element follow their primary and have no place in q and v; otherwise they are
         joints like any other.
 
-    Meshes are not loaded. Inertias that no body can have are kept, as many files contain them, and logged as a warning.
+    Its visuals are kept as shapes, its collision shapes if it has no visual at all. Meshes are not opened: a path may
+    lead to no file, but not out of the robot's package or folder. Inertias that no body can have are kept, as many
+    files contain them, and logged as a warning.
 
     >>> import tempfile
     >>> text = '''<robot name="pendulum"><link name="base"/>
@@ -58,10 +61,11 @@ def load_urdf(path: str | os.PathLike[str], floating_base: bool = False, mimic: 
     Model('pendulum', nq=2, nv=1, njoints=2, nframes=4)
     """
     file = Path(path)
-    robot = read_robot(file)
+    element = read_urdf(file)
+    robot = links_and_joints(element)
     try:
         root, joints_below = _tree(robot)
-        return _build(robot, root, joints_below, floating_base, mimic)
+        return _build(robot, root, joints_below, link_shapes(element, file), floating_base, mimic)
     except ModelError as error:
         raise ModelError(f"{file}: {error}") from None
 
@@ -105,7 +109,14 @@ def _tree(robot: Any) -> tuple[str, dict[str, list[Any]]]:
     return roots[0], joints_below
 
 
-def _build(robot: Any, root: str, joints_below: dict[str, list[Any]], floating_base: bool, mimic: bool) -> Model:
+def _build(
+    robot: Any,
+    root: str,
+    joints_below: dict[str, list[Any]],
+    shapes: dict[str, list[LinkShape]],
+    floating_base: bool,
+    mimic: bool,
+) -> Model:
     builder = ModelBuilder(robot.name, physical=False)
     links = {link.name: link for link in robot.links}
     base = 0
@@ -135,6 +146,9 @@ def _build(robot: Any, root: str, joints_below: dict[str, list[Any]], floating_b
             placement = np.eye(4)
         place[joint.child] = (mover, placement, _add_link(builder, links[joint.child], mover, placement, frame))
         stack += reversed(joints_below[joint.child])
+    for name, (mover, placement, _) in place.items():
+        for shape in shapes[name]:
+            shape.add_to(builder, mover, placement)
     return builder.build()
 
 

@@ -1,26 +1,31 @@
-"""Reads the XML of a URDF file: safely, and with every number checked before it is used.
+"""The XML of a URDF file, every number checked before it is used.
 
-Robot files come from anywhere. Entities are refused, so nothing is expanded and no other file is opened; of the
-elements only those a `Model` needs are kept, so no mesh is looked for. What is kept is checked against the tables
-below, with its line in the error, and then parsed by yourdfpy.
+Of the elements only those a `Model` needs are kept; mesh files are not looked for. What is kept is checked against the
+tables below, with its line in the error. Links and joints are then parsed by yourdfpy.
 """
 
 from __future__ import annotations
 
 import io
 import math
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
 from saltus.model.checks import ModelError
+from saltus.model.safe_xml import numbers_in, read_xml, tag_of
 
 KEPT = {
-    "robot": ("link", "joint"),
-    "link": ("inertial",),
+    "robot": ("link", "joint", "material"),
+    "link": ("inertial", "visual", "collision"),
     "inertial": ("origin", "mass", "inertia"),
     "joint": ("origin", "parent", "child", "axis", "limit", "dynamics", "mimic"),
+    "visual": ("origin", "geometry", "material"),
+    "collision": ("origin", "geometry"),
+    "geometry": ("box", "sphere", "cylinder", "capsule", "mesh"),
+    "material": ("color",),
 }
-REQUIRED_ELEMENTS = {"inertial": ("mass", "inertia"), "joint": ("parent", "child")}
+REQUIRED_ELEMENTS = {"inertial": ("mass", "inertia"), "joint": ("parent", "child"), "visual": ("geometry",)}
 REQUIRED_ATTRIBUTES = {
     "robot": ("name",),
     "link": ("name",),
@@ -32,6 +37,12 @@ REQUIRED_ATTRIBUTES = {
     "axis": ("xyz",),
     "limit": ("effort", "velocity"),
     "mimic": ("joint",),
+    "box": ("size",),
+    "sphere": ("radius",),
+    "cylinder": ("radius", "length"),
+    "capsule": ("radius", "length"),
+    "mesh": ("filename",),
+    "color": ("rgba",),
 }
 NUMBERS = {  # how many each attribute holds
     "origin": {"xyz": 3, "rpy": 3},
@@ -41,38 +52,31 @@ NUMBERS = {  # how many each attribute holds
     "limit": dict.fromkeys(("lower", "upper", "effort", "velocity"), 1),
     "dynamics": dict.fromkeys(("damping", "friction"), 1),
     "mimic": dict.fromkeys(("multiplier", "offset"), 1),
+    "box": {"size": 3},
+    "sphere": {"radius": 1},
+    "cylinder": {"radius": 1, "length": 1},
+    "capsule": {"radius": 1, "length": 1},
+    "mesh": {"scale": 3},
+    "color": {"rgba": 4},
 }
 
 
-def read_robot(path: Path) -> Any:
-    """The file's links and joints as a `yourdfpy.Robot`, all numbers finite (limits may be infinite)."""
-    # yourdfpy brings trimesh with it: `import saltus` shall not wait for that.
-    import yourdfpy  # type: ignore[import-untyped]
+def read_urdf(path: Path) -> Any:
+    """The file's `<robot>` element, with what is kept of it; all numbers finite (limits may be infinite)."""
     from lxml import etree  # type: ignore[import-untyped]
 
-    if path.is_dir():
-        raise ModelError(f"{path} is a directory, expected a URDF file")
-    try:
-        text = path.read_bytes()
-    except OSError as error:
-        raise ModelError(f"{path}: cannot be read: {error.strerror}") from None
-    if not text.strip():
-        raise ModelError(f"{path} is empty, expected a URDF file")
-    parser = etree.XMLParser(
-        resolve_entities=False, no_network=True, load_dtd=False, remove_comments=True, remove_pis=True
-    )
-    try:
-        root = etree.fromstring(text, parser)
-    except etree.XMLSyntaxError as error:
-        raise ModelError(f"{path}: not well-formed XML: {error}") from None
-    dtd = root.getroottree().docinfo.internalDTD
-    if dtd is not None and any(True for _ in dtd.iterentities()):
-        raise ModelError(f"{path}: declares XML entities, which are refused")
-    if _tag(root) != "robot":
-        raise ModelError(f"{path}: its root element is <{root.tag}>, expected <robot>")
+    return _checked_copy(read_xml(path, "robot", "a URDF"), f"{path}:", etree.Element)
 
-    kept = _checked_copy(root, f"{path}:", etree.Element)
-    stream = io.BytesIO(etree.tostring(kept))
+
+def links_and_joints(robot: Any) -> Any:
+    """Of the element of a robot, as a `yourdfpy.Robot`."""
+    # yourdfpy brings trimesh with it: `import saltus` shall not wait for that.
+    import yourdfpy  # type: ignore[import-untyped]
+    from lxml import etree
+
+    bare = deepcopy(robot)
+    etree.strip_elements(bare, "visual", "collision", "material")
+    stream = io.BytesIO(etree.tostring(bare))
     return yourdfpy.URDF.load(
         stream, build_scene_graph=False, build_collision_scene_graph=False, load_meshes=False
     ).robot
@@ -80,7 +84,7 @@ def read_robot(path: Path) -> Any:
 
 def _checked_copy(element: Any, where: str, new_element: Any) -> Any:
     """The element without what is not kept; `where` names the file and the link or joint it belongs to."""
-    tag = _tag(element)
+    tag = tag_of(element)
     line = f"{where} line {element.sourceline}: <{tag}>"
     attributes = dict(element.attrib)
     for name in REQUIRED_ATTRIBUTES.get(tag, ()):
@@ -97,7 +101,7 @@ def _checked_copy(element: Any, where: str, new_element: Any) -> Any:
     if tag in ("link", "joint"):
         where = f"{where} {tag} {attributes['name']!r},"
     for child in element:
-        if _tag(child) in KEPT.get(tag, ()):
+        if tag_of(child) in KEPT.get(tag, ()):
             copy.append(_checked_copy(child, where, new_element))
     for name in REQUIRED_ELEMENTS.get(tag, ()):
         if copy.find(name) is None:
@@ -105,17 +109,6 @@ def _checked_copy(element: Any, where: str, new_element: Any) -> Any:
     return copy
 
 
-def _tag(element: Any) -> str:
-    """The element's name without a default namespace; empty for `<prefix:name>`, which is not URDF's own."""
-    if element.prefix is not None or not isinstance(element.tag, str):
-        return ""
-    return element.tag.rpartition("}")[2]
-
-
 def _holds_numbers(text: str, count: int, *, infinite: bool) -> bool:
-    try:
-        values = [float(word) for word in text.split()]
-    except ValueError:
-        return False
-    usable = all(not math.isnan(value) and (infinite or not math.isinf(value)) for value in values)
-    return usable and len(values) == count
+    values = numbers_in(text)
+    return values is not None and len(values) == count and (infinite or all(map(math.isfinite, values)))

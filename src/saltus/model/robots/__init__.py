@@ -1,0 +1,98 @@
+"""Robots by name: those that come with saltus and, where example-robot-data is installed, those of that package."""
+
+from __future__ import annotations
+
+import difflib
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+from saltus.model.checks import ModelError
+from saltus.model.model import Model
+from saltus.model.robots.srdf import read_poses
+from saltus.model.robots.table import EXAMPLES, SHIPPED, Robot
+from saltus.model.urdf import load_urdf
+
+_FOLDER = Path(__file__).parent
+
+
+class RobotFrames(NamedTuple):
+    """The names of the frames by which a robot touches the world."""
+
+    feet: tuple[str, ...]
+    hands: tuple[str, ...]
+
+
+def load_robot(name: str) -> Model:
+    """The robot of this name (see `robot_names`), with `reference_configurations["standing"]` (nq,) among its poses.
+
+    Shipped robots stand with their soles flat at z = 0, the centre of mass over them, loops closed. The others stand as
+    their authors' files say; they are neutral where those say nothing.
+
+    >>> robot = load_robot("quadruped")
+    >>> robot
+    Model('quadruped', nq=19, nv=18, njoints=14, nframes=36)
+    >>> robot.reference_configurations["standing"][:3].round(2)  # the base [m]
+    array([0. , 0. , 0.5])
+    """
+    folder, robot = _find(name)
+    model = _load(folder / robot.file, robot.floating_base)
+    poses = dict(model.reference_configurations)
+    if robot.srdf:
+        poses |= read_poses(folder / robot.srdf, model)
+    poses["standing"] = poses[robot.standing] if robot.standing else model.neutral()
+    return model.replace(reference_configurations=poses)
+
+
+def robot_names() -> tuple[str, ...]:
+    """What `load_robot` knows here and now: the shipped robots, then those of example-robot-data if it is installed.
+
+    >>> robot_names()[:5]
+    ('quadruped', 'humanoid', 'humanoid_hands', 'biped', 'arm')
+    """
+    folder = _examples_folder()
+    found = [name for name, robot in EXAMPLES.items() if folder and (folder / robot.file).exists()]
+    return (*SHIPPED, *found)
+
+
+def robot_frames(name: str) -> RobotFrames:
+    """The frames of a robot's feet and hands, left before right, front before hind.
+
+    >>> robot_frames("humanoid")
+    RobotFrames(feet=('left_sole', 'right_sole'), hands=('left_hand', 'right_hand'))
+    """
+    _, robot = _find(name)
+    return RobotFrames(robot.feet, robot.hands)
+
+
+def _find(name: str) -> tuple[Path, Robot]:
+    """The folder of the robot's files, and its entry in the table."""
+    if name in SHIPPED:
+        return _FOLDER, SHIPPED[name]
+    folder = _examples_folder()
+    if name in EXAMPLES and folder:
+        return folder, EXAMPLES[name]
+    if name in EXAMPLES:
+        raise ModelError(f"robot {name!r} is one of example-robot-data's: pip install example-robot-data")
+    near = difflib.get_close_matches(str(name), [*SHIPPED, *EXAMPLES], n=3)
+    hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"known are {', '.join(robot_names())}"
+    raise ModelError(f"there is no robot {name!r}; {hint}")
+
+
+def _examples_folder() -> Path | None:
+    """Where pip (below cmeel's prefix) or conda has put example-robot-data's robots; None if it is not installed."""
+    prefixes = [*(Path(entry) / "cmeel.prefix" for entry in sys.path), Path(sys.prefix)]
+    folders = (prefix / "share" / "example-robot-data" / "robots" for prefix in prefixes)
+    return next((folder for folder in folders if folder.is_dir()), None)
+
+
+def _load(path: Path, floating_base: bool) -> Model:
+    if path.suffix == ".urdf":
+        return load_urdf(path, floating_base=floating_base)
+    if path.suffix == ".sdf":
+        from saltus.model.sdf import load_sdf
+
+        return load_sdf(path, floating_base=floating_base)
+    from saltus.model.mjcf import load_mjcf
+
+    return load_mjcf(path)  # which says itself whether the base floats

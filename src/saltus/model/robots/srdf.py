@@ -1,0 +1,55 @@
+"""Poses of robots from SRDF files: the `<group_state>` elements, read as Pinocchio reads them."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from saltus.model.checks import Array, ModelError
+from saltus.model.joints import Joint, JointKind
+from saltus.model.model import Model
+from saltus.model.safe_xml import numbers_in, read_xml, tag_of
+
+
+def read_poses(path: Path, model: Model) -> dict[str, Array]:
+    """The configurations (nq,) that an SRDF file names.
+
+    Joints that a pose does not mention are neutral; those that the model does not have are passed over, since one
+    file serves several variants of a robot. Quaternions, cosines and sines are normalised.
+    """
+    root = read_xml(path, "robot", "an SRDF")
+    joints = {joint.name: joint for joint in model.joints if joint.nq}
+    poses = {}
+    for state in root:
+        if tag_of(state) == "group_state":
+            name = state.get("name", "")
+            try:
+                poses[name] = _pose(state, model.neutral(), joints)
+            except ModelError as error:
+                raise ModelError(f"{path}: pose {name!r}: {error}") from None
+    return poses
+
+
+def _pose(state: Any, q: Array, joints: dict[str, Joint]) -> Array:
+    for element in state:
+        joint = joints.get(element.get("name", ""))
+        if tag_of(element) == "joint" and joint is not None:
+            q[joint.iq : joint.iq + joint.nq] = _coordinates(joint, element.get("value", ""))
+    return q
+
+
+def _coordinates(joint: Joint, text: str) -> Array:
+    values = numbers_in(text) or []
+    if joint.kind == JointKind.CONTINUOUS and len(values) == 1:  # the angle, which may be written instead
+        values = [math.cos(values[0]), math.sin(values[0])]
+    unit = np.array(values)[joint.kind.unit_coordinates]
+    if len(values) != joint.nq or not np.isfinite(values).all() or (unit.size and not unit.any()):
+        expected = "a finite number" if joint.nq == 1 else f"{joint.nq} finite numbers, rotations of length 1"
+        raise ModelError(f"joint {joint.name!r} has the value {text!r}, expected {expected}")
+    coordinates = np.array(values)
+    if unit.size:
+        coordinates[joint.kind.unit_coordinates] /= np.linalg.norm(unit)
+    return coordinates

@@ -1,0 +1,76 @@
+"""Reads the XML of robot files, which come from anywhere: nothing is expanded, and no other file is opened.
+
+Entities are refused where they are declared, before anything could expand them. Elements of other namespaces are not the
+format's own and have no tag.
+"""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+from xml.parsers import expat
+
+from saltus.model.checks import ModelError
+
+
+def read_xml(path: Path, root_tag: str, what: str) -> Any:
+    """The root element (lxml's) of a file that must begin with `<root_tag>`; `what` names the format in errors."""
+    from lxml import etree  # type: ignore[import-untyped]
+
+    if path.is_dir():
+        raise ModelError(f"{path} is a directory, expected {what} file")
+    try:
+        text = path.read_bytes()
+    except (OSError, ValueError) as error:  # a ValueError: a path that no file can have
+        raise ModelError(f"{path}: cannot be read: {getattr(error, 'strerror', error)}") from None
+    if not text.strip():
+        raise ModelError(f"{path} is empty, expected {what} file")
+    try:
+        _refuse_entities(path, text)
+        # With entities out of the way, deep nesting is all that `huge_tree` allows: chains of bodies in MJCF.
+        parser = etree.XMLParser(
+            resolve_entities=False,
+            no_network=True,
+            load_dtd=False,
+            remove_comments=True,
+            remove_pis=True,
+            huge_tree=True,
+        )
+        root = etree.fromstring(text, parser)
+    except (expat.ExpatError, etree.XMLSyntaxError, ValueError, LookupError) as error:  # the last: unknown encodings
+        if isinstance(error, ModelError):
+            raise
+        raise ModelError(f"{path}: not well-formed XML: {error}") from None
+    if tag_of(root) != root_tag:
+        raise ModelError(f"{path}: its root element is <{root.tag}>, expected <{root_tag}>")
+    return root
+
+
+def _refuse_entities(path: Path, text: bytes) -> None:
+    def refuse(*_: object) -> None:
+        raise ModelError(f"{path}: declares XML entities, which are refused")
+
+    parser = expat.ParserCreate()
+    parser.EntityDeclHandler = refuse
+    parser.Parse(text, True)
+
+
+def tag_of(element: Any) -> str:
+    """The element's name without a default namespace; empty for `<prefix:name>`, which is not the format's own."""
+    if element.prefix is not None or not isinstance(element.tag, str):
+        return ""
+    return str(element.tag.rpartition("}")[2])
+
+
+def numbers_in(text: str) -> list[float] | None:
+    """The numbers of an attribute or element; None if it holds anything else, or a NaN.
+
+    >>> numbers_in("0 -1e3 inf"), numbers_in("0,5"), numbers_in("nan")
+    ([0.0, -1000.0, inf], None, None)
+    """
+    try:
+        values = [float(word) for word in text.split()]
+    except ValueError:
+        return None
+    return None if any(map(math.isnan, values)) else values
