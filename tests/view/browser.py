@@ -51,9 +51,9 @@ def opened(browser: Any, url: str, **options: Any) -> Iterator[Any]:
         yield page
     finally:
         page.close()
-    assert not complaints
+    assert not complaints, complaints
     foreign = [request for request in requests if not request.startswith((url, "data:", "blob:"))]
-    assert not foreign
+    assert not foreign, foreign
 
 
 def picture(page: Any) -> np.ndarray:

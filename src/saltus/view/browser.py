@@ -18,9 +18,15 @@ from numpy.typing import ArrayLike
 from saltus.model.checks import Array
 from saltus.model.model import Model
 from saltus.model.shapes import Shape
-from saltus.view.scene import Scene, describe, poses
+from saltus.view.scene import FIELD_OF_VIEW, Scene, describe, poses
 from saltus.view.solids import Mesh, Solid, triangulated
 
+EXTRAS = CENTER_OF_MASS, FORCES, CONES, POLYGON = (
+    "centre of mass",
+    "contact forces",
+    "friction cones",
+    "support polygon",
+)
 FORCE, CONE, SUPPORT, CENTER = (214, 47, 47), (59, 130, 196), (47, 158, 95), (242, 169, 0)
 UPDATE_PERIOD = 1 / 30  # s between the pictures of a running replay
 SPEEDS = ("0.1x", "0.25x", "0.5x", "1x", "2x", "4x")
@@ -67,6 +73,7 @@ class Viewer:
         self._server.gui.configure_theme(show_logo=False, show_share_button=False)
         self._lock = threading.RLock()
         self._closed = threading.Event()
+        self._add_controls()
         self._build(scene)
         self._player = threading.Thread(target=self._run, name="saltus-viewer", daemon=True)
         self._player.start()
@@ -112,15 +119,14 @@ class Viewer:
     # ------------------------------------------------------------------------------------------------------- the parts
 
     def _build(self, scene: Scene) -> None:
-        """Fills an empty page."""
+        """Fills the page anew."""
         with self._lock, self._server.atomic():
             self._scene = scene
             self._server.scene.reset()
-            self._server.gui.reset()
             self._add_stage()
             self._solids = [self._add_solid(index, solid) for index, solid in enumerate(scene.solids)]
             self._add_extras()
-            self._add_controls()
+            self._set_controls()
             self._draw()
 
     def _add_stage(self) -> None:
@@ -137,7 +143,7 @@ class Viewer:
         )  # fmt: skip
         camera = self._server.initial_camera
         camera.position, camera.look_at, camera.up = scene.eye, (scene.low + scene.high) / 2, np.array([0.0, 0.0, 1.0])
-        camera.fov = np.radians(38.0)
+        camera.fov = FIELD_OF_VIEW
 
     def _add_solid(self, index: int, solid: Solid) -> Any:
         shape, name = solid.shape, f"/world/robot/{index}_{solid.shape.name.replace('/', '_')}"
@@ -160,40 +166,47 @@ class Viewer:
         self._balls = self._add_instances("/world/center/ball", ball, CENTER, robots, cast_shadow=False)
         self._discs = self._add_instances("/world/center/disc", disc, CENTER, robots, cast_shadow=False)
         self._plumbs = page.add_line_segments("/world/center/plumb", np.zeros((robots, 2, 3)), CENTER)
-        self._groups: dict[str, list[Any]] = {"centre of mass": [self._balls, self._discs, self._plumbs]}
+        self._groups: dict[str, list[Any]] = {CENTER_OF_MASS: [self._balls, self._discs, self._plumbs]}
         if scene.contacts.forces.any():
             self._arrows = page.add_arrows(
                 "/world/forces", np.zeros((places, 2, 3)), FORCE, shaft_radius=0.009 * size, head_radius=0.02 * size,
                 head_length=0.045 * size,
             )  # fmt: skip
-            self._groups["contact forces"] = [self._arrows]
+            self._groups[FORCES] = [self._arrows]
         if scene.contacts.friction.any():
             self._cones = self._add_instances(
                 "/world/cones", cone, CONE, places, opacity=0.35, cast_shadow=False, batched_scales=np.ones((places, 3))
             )
-            self._groups["friction cones"] = [self._cones]
+            self._groups[CONES] = [self._cones]
         if len(scene.contacts.names) > 2:
             self._polygon = page.add_mesh_simple(
                 "/world/support", np.zeros((places, 3)), _fans(robots, len(scene.contacts.names)), color=SUPPORT,
                 opacity=0.4, side="double", cast_shadow=False,
             )  # fmt: skip
-            self._groups["support polygon"] = [self._polygon]
+            self._groups[POLYGON] = [self._polygon]
 
     def _add_controls(self) -> None:
-        scene, gui = self._scene, self._server.gui
-        gui.add_markdown(f"### {scene.title}")
-        moving, last = scene.frames > 1, scene.dt * max(scene.frames - 1, 1)
-        self._time = gui.add_slider("time [s]", 0.0, last, scene.dt, 0.0, visible=moving)
-        self._play = gui.add_checkbox("play", False, visible=moving)
-        self._speed = gui.add_dropdown("speed", SPEEDS, initial_value="1x", visible=moving)
-        self._follow = gui.add_checkbox("follow", scene.follow, visible=moving)
+        gui = self._server.gui
+        gui.add_markdown(f"### {self._scene.title}")
+        self._time = gui.add_slider("time [s]", 0.0, 1.0, self._scene.dt, 0.0)
+        self._play = gui.add_checkbox("play", False)
+        self._speed = gui.add_dropdown("speed", SPEEDS, initial_value="1x")
+        self._follow = gui.add_checkbox("follow", False)
         self._see_through = gui.add_checkbox("see-through", False)
-        self._switches = {
-            name: gui.add_checkbox(name, name != "centre of mass" or len(scene.contacts.names) > 0)
-            for name in self._groups
-        }
+        self._switches = {name: gui.add_checkbox(name, name != CENTER_OF_MASS) for name in EXTRAS}
         for control in (self._time, self._follow, self._see_through, *self._switches.values()):
             control.on_update(lambda _: self._draw())
+
+    def _set_controls(self) -> None:
+        """Shows those that make sense for the scene."""
+        scene = self._scene
+        self._time.value = 0.0
+        self._time.max, self._time.step = scene.dt * max(scene.frames - 1, 1), scene.dt
+        self._follow.value = scene.follow
+        for control in (self._time, self._play, self._speed, self._follow):
+            control.visible = scene.frames > 1
+        for name, switch in self._switches.items():
+            switch.visible = name in self._groups
 
     # ------------------------------------------------------------------------------------------------------ the motion
 
@@ -229,11 +242,11 @@ class Viewer:
     def _draw_contacts(self, frame: int) -> None:
         scene, contacts = self._scene, self._scene.contacts
         points = contacts.points[:, frame].reshape(-1, 3)
-        if "contact forces" in self._groups:
+        if FORCES in self._groups:
             arrows = scene.force_scale * contacts.forces[:, frame].reshape(-1, 3)
             pushing = arrows.any(axis=1)
             self._arrows.points = np.stack([points, points + arrows], axis=1)[pushing]
-        if "friction cones" in self._groups:
+        if CONES in self._groups:
             scales = (
                 0.12 * scene.size * np.stack([contacts.friction, contacts.friction, np.ones_like(contacts.friction)], 1)
             )
@@ -241,7 +254,7 @@ class Viewer:
             self._cones.batched_positions = points
             self._cones.batched_wxyzs = _from_z(contacts.normals[:, frame].reshape(-1, 3))
             self._cones.batched_scales = np.where(shown, scales, 0.0).reshape(-1, 3)
-        if "support polygon" in self._groups:
+        if POLYGON in self._groups:
             self._polygon.vertices = contacts.support[:, frame].reshape(-1, 3) + np.array([0, 0, 0.003 * scene.size])
 
     def _run(self) -> None:

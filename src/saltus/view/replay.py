@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from saltus.model.model import Model
-from saltus.view.scene import Scene, describe, poses
+from saltus.view.scene import FIELD_OF_VIEW, Scene, describe, poses
 from saltus.view.solids import Solid
 
 
@@ -76,6 +76,7 @@ def _data(scene: Scene) -> dict[str, Any]:
         "low": scene.low.tolist(),
         "high": scene.high.tolist(),
         "eye": scene.eye.tolist(),
+        "field_of_view": np.degrees(FIELD_OF_VIEW),
         "follow": scene.follow,
         "opacity": scene.opacity.tolist(),
         "solids": [_solid(solid, carriers.index(solid.shape.joint)) for solid in scene.solids],

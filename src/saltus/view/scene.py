@@ -21,6 +21,9 @@ from saltus.view.contacts import Contacts, contacts_of
 from saltus.view.solids import Solid, half_extents, solids_of
 
 OVERLAID_OPACITY = 0.25
+FIELD_OF_VIEW = np.radians(38.0)  # of the camera, from the picture's top to its bottom
+FILLED_PICTURE = 0.78  # the part of the picture's height that the robots may fill: there are controls, too
+NARROWEST_PICTURE = 1.1  # width by height
 LAYOUTS = ("grid", "overlay")
 
 
@@ -63,9 +66,15 @@ class Scene:
 
     @property
     def eye(self) -> Array:
-        """(3,) where the camera is at first: ahead, to the side and above, far enough to see the box."""
-        reach = max(float(np.linalg.norm(self.high - self.low)), 1e-3)
-        return (self.low + self.high) / 2 + 1.15 * reach * np.array([0.74, -0.58, 0.34])
+        """(3,) where the camera is at first: ahead, to the side and above, as near as the box still fits its picture."""
+        away = np.array([0.74, -0.58, 0.34]) / np.linalg.norm([0.74, -0.58, 0.34])
+        right = np.cross([0.0, 0.0, 1.0], away)
+        right /= np.linalg.norm(right)
+        half = np.maximum((self.high - self.low) / 2, 0.02 * self.size)
+        corners = half * np.stack(np.meshgrid([-1, 1], [-1, 1], [-1, 1]), axis=-1).reshape(-1, 3)
+        across = np.maximum(abs(corners @ np.cross(away, right)), abs(corners @ right) / NARROWEST_PICTURE)
+        distance = (across / (FILLED_PICTURE * np.tan(FIELD_OF_VIEW / 2)) + corners @ away).max()
+        return np.asarray((self.low + self.high) / 2 + distance * away)
 
 
 def describe(

@@ -34,7 +34,7 @@ const low = new THREE.Vector3(...data.low), high = new THREE.Vector3(...data.hig
 const middle = low.clone().add(high).multiplyScalar(0.5);
 const reach = Math.max(low.distanceTo(high), size); // of all that is to be seen
 
-const camera = new THREE.PerspectiveCamera(38, 1, 0.03 * size, 60 * reach);
+const camera = new THREE.PerspectiveCamera(data.field_of_view, 1, 0.03 * size, 60 * reach);
 camera.up.set(0, 0, 1);
 camera.position.set(...data.eye);
 const controls = new THREE.OrbitControls(camera, renderer.domElement);
