@@ -6,6 +6,7 @@ import logging
 
 import numpy as np
 import pytest
+import trimesh
 from scipy.spatial import ConvexHull
 
 import saltus as sl
@@ -177,7 +178,6 @@ def test_one_joint_and_nothing_to_draw() -> None:
 
 
 def test_meshes(tmp_path, caplog) -> None:
-    trimesh = pytest.importorskip("trimesh")
     file = tmp_path / "wedge.stl"
     box = trimesh.creation.box(extents=(1, 2, 3))
     box.apply_translation([1, 0, 0])

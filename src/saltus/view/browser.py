@@ -13,13 +13,13 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from saltus.model.checks import Array
 from saltus.model.model import Model
 from saltus.model.shapes import Shape
 from saltus.view.scene import FIELD_OF_VIEW, Scene, describe, poses
-from saltus.view.solids import Mesh, Solid, triangulated
+from saltus.view.solids import Mesh, triangulated
 
 EXTRAS = CENTER_OF_MASS, FORCES, CONES, POLYGON = (
     "centre of mass",
@@ -28,6 +28,7 @@ EXTRAS = CENTER_OF_MASS, FORCES, CONES, POLYGON = (
     "support polygon",
 )
 FORCE, CONE, SUPPORT, CENTER = (214, 47, 47), (59, 130, 196), (47, 158, 95), (242, 169, 0)
+SEE_THROUGH = 0.35
 UPDATE_PERIOD = 1 / 30  # s between the pictures of a running replay
 SPEEDS = ("0.1x", "0.25x", "0.5x", "1x", "2x", "4x")
 
@@ -124,7 +125,13 @@ class Viewer:
             self._scene = scene
             self._server.scene.reset()
             self._add_stage()
-            self._solids = [self._add_solid(index, solid) for index, solid in enumerate(scene.solids)]
+            self._solids = [
+                self._add_solid(index, np.flatnonzero(scene.opacity == opacity))
+                for opacity in np.unique(
+                    scene.opacity
+                )  # solid and see-through robots apart: they are drawn differently
+                for index in range(len(scene.solids))
+            ]
             self._add_extras()
             self._set_controls()
             self._draw()
@@ -145,17 +152,16 @@ class Viewer:
         camera.position, camera.look_at, camera.up = scene.eye, (scene.low + scene.high) / 2, np.array([0.0, 0.0, 1.0])
         camera.fov = FIELD_OF_VIEW
 
-    def _add_solid(self, index: int, solid: Solid) -> Any:
-        shape, name = solid.shape, f"/world/robot/{index}_{solid.shape.name.replace('/', '_')}"
-        return self._add_instances(
-            name, triangulated(solid), np.rint(shape.color[:3] * 255), self._scene.robots,
-            batched_opacities=None if (self._scene.opacity == 1).all() else self._scene.opacity,
-        )  # fmt: skip
+    def _add_solid(self, index: int, robots: NDArray[np.intp]) -> tuple[Shape, NDArray[np.intp], Any]:
+        """One solid of some of the robots: its shape, these robots, its handle."""
+        solid = self._scene.solids[index]
+        name = f"/world/robots_{robots[0]}/{index}_{solid.shape.name.replace('/', '_')}"
+        return solid.shape, robots, self._add_instances(name, triangulated(solid), solid.shape.color * 255, len(robots))
 
     def _add_instances(self, name: str, mesh: Mesh, color: Any, count: int, **options: Any) -> Any:
         return self._server.scene.add_batched_meshes_simple(
             name, mesh.vertices, mesh.faces, np.tile([1.0, 0, 0, 0], (count, 1)), np.zeros((count, 3)),
-            batched_colors=tuple(int(part) for part in color), lod="off", side="double",
+            batched_colors=tuple(round(part) for part in color[:3]), lod="off", side="double",
             receive_shadow=False, **options,  # the shadow map is too coarse for a robot's shadow on itself
         )  # fmt: skip
 
@@ -219,11 +225,12 @@ class Viewer:
         """Moves everything to where the slider is."""
         with self._lock, self._server.atomic():
             scene, frame = self._scene, self._frame
-            for handle, solid in zip(self._solids, scene.solids, strict=True):
-                shape = solid.shape
-                moved = poses(scene.placements[:, frame, shape.joint] @ shape.placement)
+            dimmed = SEE_THROUGH if self._see_through.value else 1.0
+            for shape, robots, handle in self._solids:
+                moved = poses(scene.placements[robots, frame, shape.joint] @ shape.placement)
                 handle.batched_positions, handle.batched_wxyzs = moved[:, :3], moved[:, [6, 3, 4, 5]]
-                handle.opacity = _opacity(shape, bool(self._see_through.value))
+                opacity = dimmed * float(shape.color[3] * scene.opacity[robots[0]])
+                handle.opacity = opacity if opacity < 1 else None
             self._draw_center(frame)
             self._draw_contacts(frame)
             for name, handles in self._groups.items():
@@ -284,11 +291,6 @@ def _silent_rich() -> Iterator[None]:
         yield
     finally:
         console.quiet = quiet
-
-
-def _opacity(shape: Shape, see_through: bool) -> float | None:
-    opacity = float(shape.color[3]) * (0.35 if see_through else 1.0)
-    return opacity if opacity < 1 else None  # drawn the faster way
 
 
 def _from_z(directions: Array) -> Array:

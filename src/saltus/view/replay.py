@@ -67,6 +67,8 @@ def _data(scene: Scene) -> dict[str, Any]:
     """What the page's script reads; arrays as base64."""
     contacts = scene.contacts
     carriers = sorted({solid.shape.joint for solid in scene.solids})  # the joints whose poses are needed
+    meshes: dict[tuple[str, str], int] = {}  # each once, however often it is drawn
+    solids = [_solid(solid, carriers.index(solid.shape.joint), meshes) for solid in scene.solids]
     return {
         "robots": scene.robots,
         "frames": scene.frames,
@@ -79,7 +81,8 @@ def _data(scene: Scene) -> dict[str, Any]:
         "field_of_view": np.degrees(FIELD_OF_VIEW),
         "follow": scene.follow,
         "opacity": scene.opacity.tolist(),
-        "solids": [_solid(solid, carriers.index(solid.shape.joint)) for solid in scene.solids],
+        "solids": solids,
+        "meshes": [{"vertices": vertices, "faces": faces} for vertices, faces in meshes],
         "poses": _packed(poses(scene.placements[:, :, carriers])),
         "center": _packed(scene.center),
         "path": _packed(scene.path),
@@ -99,9 +102,9 @@ def _data(scene: Scene) -> dict[str, Any]:
     }
 
 
-def _solid(solid: Solid, body: int) -> dict[str, Any]:
+def _solid(solid: Solid, body: int, meshes: dict[tuple[str, str], int]) -> dict[str, Any]:
     shape = solid.shape
-    described = {
+    described: dict[str, Any] = {
         "kind": shape.kind,
         "size": shape.size.tolist(),
         "pose": poses(shape.placement).tolist(),
@@ -109,10 +112,8 @@ def _solid(solid: Solid, body: int) -> dict[str, Any]:
         "body": body,
     }
     if solid.mesh is not None:
-        described["mesh"] = {
-            "vertices": _packed(solid.mesh.vertices),
-            "faces": _packed(solid.mesh.faces, np.uint32),
-        }
+        packed = _packed(solid.mesh.vertices), _packed(solid.mesh.faces, np.uint32)
+        described["mesh"] = meshes.setdefault(packed, len(meshes))
     return described
 
 

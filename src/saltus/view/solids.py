@@ -52,19 +52,23 @@ def solids_of(model: Model) -> tuple[Solid, ...]:
     ['sphere', 'capsule']
     """
     solids: list[Solid] = []
+    files: dict[str, list[tuple[Mesh, Array]]] = {}  # each is read once, however many shapes it is for
     unreadable: list[str] = []
     for shape in model.shapes:
         if shape.kind != "mesh":
             solids.append(Solid(shape, None))
             continue
-        try:
-            solids.extend(_read_mesh(shape))
-        except Exception as error:  # whatever a mesh reader may stumble over, a picture is no reason to fail
-            unreadable.append(f"{shape.path} ({error})")
+        if shape.path not in files:
+            try:
+                files[shape.path] = list(_read_mesh(shape.path))
+            except Exception as error:  # whatever a mesh reader may stumble over, a picture is no reason to fail
+                files[shape.path] = []
+                unreadable.append(f"{shape.path} ({error})")
+        solids.extend(_solid(shape, mesh, color) for mesh, color in files[shape.path])
     if unreadable:
         logger.warning(
-            "model %r: %d of its meshes cannot be read and are left out: %s",
-            model.name, len(unreadable), "; ".join(dict.fromkeys(unreadable)),
+            "model %r: %d of its mesh files cannot be read and are left out: %s",
+            model.name, len(unreadable), "; ".join(unreadable),
         )  # fmt: skip
     return tuple(solids) or tuple(Solid(shape, None) for shape in skeleton(model))
 
@@ -132,21 +136,22 @@ def half_extents(solid: Solid, rotation: Array) -> tuple[Array, Array]:
             return origin, np.sqrt(rotation**2 @ np.broadcast_to(size, 3) ** 2)
 
 
-def _read_mesh(shape: Shape) -> Iterator[Solid]:
-    """The parts of a mesh file, each in one colour: the shape's, or the file's where the shape was given none."""
+def _read_mesh(path: str) -> Iterator[tuple[Mesh, Array]]:
+    """The parts of a mesh file, each with its colour (4,)."""
     import trimesh
 
-    if not Path(shape.path).is_file():
+    if not Path(path).is_file():
         raise FileNotFoundError("there is no such file")
-    scene = trimesh.load_scene(shape.path)
-    for part in scene.dump():
-        if not isinstance(part, trimesh.Trimesh) or not len(part.faces):
-            continue
-        color = _file_color(part) if np.allclose(shape.color, PLAIN_COLOR) else shape.color
-        vertices, faces = _creased(part)
-        if np.prod(shape.size) < 0:  # a mirror turns triangles inside out
-            faces = faces[:, ::-1]
-        yield Solid(replace(shape, color=color), Mesh(vertices * shape.size, faces))
+    for part in trimesh.load_scene(path).dump():
+        if isinstance(part, trimesh.Trimesh) and len(part.faces):
+            yield _creased(part), _file_color(part)
+
+
+def _solid(shape: Shape, mesh: Mesh, color: Array) -> Solid:
+    """A part of a mesh file, scaled as the shape says, in the shape's colour, or its own where the shape was given none."""
+    faces = mesh.faces[:, ::-1] if np.prod(shape.size) < 0 else mesh.faces  # a mirror turns triangles inside out
+    own = np.allclose(shape.color, PLAIN_COLOR)
+    return Solid(replace(shape, color=color if own else shape.color), Mesh(mesh.vertices * shape.size, faces))
 
 
 def _file_color(part: Any) -> Array:
@@ -157,10 +162,17 @@ def _file_color(part: Any) -> Array:
 
 
 def _creased(mesh: Any) -> Mesh:
-    from trimesh.graph import smooth_shade
+    """Faces that meet smoothly, directly or over others, are a patch; each patch gets vertices of its own."""
+    from scipy.sparse import coo_array  # type: ignore[import-untyped]
+    from scipy.sparse.csgraph import connected_components  # type: ignore[import-untyped]
 
-    mesh = smooth_shade(mesh, angle=CREASE)
-    return Mesh(np.asarray(mesh.vertices, dtype=np.float64), np.asarray(mesh.faces, dtype=np.int64))
+    faces = np.asarray(mesh.faces, dtype=np.int64)
+    smooth = mesh.face_adjacency[mesh.face_adjacency_angles < CREASE]
+    links = coo_array((np.ones(len(smooth)), smooth.T), shape=(len(faces), len(faces)))
+    _, patch = connected_components(links, directed=False)
+    corners = faces + len(mesh.vertices) * patch.astype(np.int64)[:, None]
+    kept, renumbered = np.unique(corners, return_inverse=True)
+    return Mesh(np.asarray(mesh.vertices, dtype=np.float64)[kept % len(mesh.vertices)], renumbered.reshape(-1, 3))
 
 
 def _along(end: Array) -> Array:

@@ -105,13 +105,18 @@ function geometryOf({ kind, size: s, mesh }) {
   if (kind === "ellipsoid") return new THREE.SphereGeometry(1, 40, 28).scale(...s);
   if (kind === "cylinder") return new THREE.CylinderGeometry(s[0], s[0], s[1], 48).rotateX(Math.PI / 2);
   if (kind === "capsule") return new THREE.CapsuleGeometry(s[0], s[1], 12, 32).rotateX(Math.PI / 2);
+  return meshes[mesh];
+}
+
+function meshOf({ vertices, faces }) {
   const geometry = new THREE.BufferGeometry();
-  geometry.setAttribute("position", new THREE.BufferAttribute(floats(mesh.vertices), 3));
-  geometry.setIndex(new THREE.BufferAttribute(new Uint32Array(bytes(mesh.faces).buffer), 1));
+  geometry.setAttribute("position", new THREE.BufferAttribute(floats(vertices), 3));
+  geometry.setIndex(new THREE.BufferAttribute(new Uint32Array(bytes(faces).buffer), 1));
   geometry.computeVertexNormals();
   return geometry;
 }
 
+const meshes = data.meshes.map(meshOf);
 const bodyCount = poses.length / (7 * robots * frames);
 const bodies = []; // robot by robot
 const skins = []; // materials of the robots, with the opacity each has of its own
