@@ -16,6 +16,7 @@ from saltus import view
 from tests.view.browser import differing, launched, opened, picture, settled
 from tests.view.walker import FEET, crouch, quadruped
 
+pytestmark = pytest.mark.slow
 STILL = "play(false); seconds = 0; draw()"
 
 
@@ -114,13 +115,17 @@ def test_the_viewer_draws_moves_and_closes(browser) -> None:
         with opened(browser, viewer.url) as page:
             page.get_by_text("time [s]").wait_for()
             start = settled(page)
-            page.get_by_role("slider").first.press("End")
+            slider = page.get_by_role("slider").first
+            slider.press("End")
             page.wait_for_timeout(500)
             end = settled(page)
             assert differing(start, end) > 0.03
+            slider.press("Home")
+            page.wait_for_timeout(500)
+            assert differing(start, settled(page)) < 2e-3
             page.get_by_label("play").click()
             page.wait_for_timeout(700)
-            assert differing(end, picture(page)) > 0.01
+            assert differing(start, picture(page)) > 0.01
             viewer.update(q[0])
             standing = settled(page)
             viewer.update(q[-1])

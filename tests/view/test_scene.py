@@ -104,8 +104,12 @@ def test_the_floor_is_under_the_robot() -> None:
 def test_far_trips_are_followed() -> None:
     robot, (q, _) = quadruped(), crouch()
     assert not describe(robot, q).follow
+    near = describe(robot, q)
     q[:, 0] *= 20
-    assert describe(robot, q).follow
+    far = describe(robot, q)
+    assert far.follow
+    np.testing.assert_allclose(far.path[:, 0], np.linspace(0, 6, len(q)), atol=0.05)
+    assert (far.high - far.low < near.high - near.low + 0.1).all()  # what the camera sees does not grow with the way
 
 
 def test_contact_points_are_the_frames() -> None:

@@ -129,9 +129,9 @@ def describe(
         offsets = _grid(len(q), (high.max(axis=(0, 1)) - low.min(axis=(0, 1)))[:2] + 0.2 * size)
         for moved in (placements[..., :3, 3], touching.points, center, low, high):
             moved += offsets.reshape(-1, *(1,) * (moved.ndim - 2), 3)
-    path = center.mean(axis=0)
-    follow = bool(np.linalg.norm(path - path[0], axis=-1).max() > 1.5 * size)
-    seen = slice(0, 1) if follow else slice(None)
+    path = center.mean(axis=0) - center[:, 0].mean(axis=0)
+    follow = bool(np.linalg.norm(path, axis=-1).max() > 1.5 * size)
+    passed = path if follow else 0.0  # under a camera that follows
     lowest = float(low[..., 2].min())
     return Scene(
         title=model.name if title is None else title,
@@ -141,8 +141,8 @@ def describe(
         center=center,
         contacts=touching,
         opacity=np.where((np.arange(len(q)) > 0) & (layout == "overlay"), OVERLAID_OPACITY, 1.0),
-        low=low[:, seen].min(axis=(0, 1)),
-        high=high[:, seen].max(axis=(0, 1)),
+        low=(low - passed).min(axis=(0, 1)),
+        high=(high - passed).max(axis=(0, 1)),
         size=size,
         floor=0.0 if lowest > -0.03 * size else lowest,  # feet may sink in a little; a robot hanging lower may not
         follow=follow,
