@@ -89,6 +89,14 @@ def test_a_replay_of_one_pose_has_no_player(browser, tmp_path) -> None:
         assert not page.locator("#player").is_visible()
 
 
+def test_nothing_to_draw(browser, tmp_path) -> None:
+    empty = sl.ModelBuilder("empty").build()
+    with opened(browser, view.save_replay(tmp_path / "empty.html", empty, empty.neutral()).as_uri()) as page:
+        assert page.locator("h1").inner_text() == "empty"
+    with view.show(empty, port=8163) as viewer, opened(browser, viewer.url) as page:
+        page.get_by_text("see-through").wait_for()
+
+
 @pytest.mark.parametrize("layout", ["grid", "overlay"])
 def test_a_replay_of_a_batch(browser, tmp_path, layout: str) -> None:
     q = np.stack([crouch()[0], crouch()[0][::-1], np.tile(crouch()[0][0], (30, 1))])

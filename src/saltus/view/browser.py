@@ -17,17 +17,20 @@ from numpy.typing import ArrayLike, NDArray
 
 from saltus.model.checks import Array
 from saltus.model.model import Model
-from saltus.model.shapes import Shape
-from saltus.view.scene import FIELD_OF_VIEW, Scene, describe, poses
+from saltus.view.scene import (
+    CENTER_OF_MASS,
+    CONES,
+    EXTRAS,
+    FIELD_OF_VIEW,
+    FORCES,
+    SUPPORT,
+    Scene,
+    describe,
+    poses,
+)
 from saltus.view.solids import Mesh, triangulated
 
-EXTRAS = CENTER_OF_MASS, FORCES, CONES, POLYGON = (
-    "centre of mass",
-    "contact forces",
-    "friction cones",
-    "support polygon",
-)
-FORCE, CONE, SUPPORT, CENTER = (214, 47, 47), (59, 130, 196), (47, 158, 95), (242, 169, 0)
+COLORS = {CENTER_OF_MASS: (242, 169, 0), FORCES: (214, 47, 47), CONES: (59, 130, 196), SUPPORT: (47, 158, 95)}
 SEE_THROUGH = 0.35
 UPDATE_PERIOD = 1 / 30  # s between the pictures of a running replay
 SPEEDS = ("0.1x", "0.25x", "0.5x", "1x", "2x", "4x")
@@ -87,14 +90,13 @@ class Viewer:
     def update(self, q: ArrayLike, dt: float | None = None, **extras: Any) -> None:
         """Shows another pose or trajectory of the same robot, with the arguments of `show`.
 
-        If q has the shape of the one before, only the robot moves: fast enough to be called from a control loop.
+        If q has the shape of the one before, only the robot moves: cheap enough to show a simulation as it runs.
         """
         with self._lock:
             before = self._scene
             dt = before.dt if dt is None else dt
             scene = describe(self._model, q, dt, **{"solids": before.solids, "title": before.title, **extras})
-            same = scene.placements.shape == before.placements.shape and scene.dt == before.dt
-            if same and scene.contacts.names == before.contacts.names:
+            if _alike(scene, before):
                 self._scene = scene
                 self._draw()
             else:
@@ -127,20 +129,19 @@ class Viewer:
             self._add_stage()
             self._solids = [
                 self._add_solid(index, np.flatnonzero(scene.opacity == opacity))
-                for opacity in np.unique(
-                    scene.opacity
-                )  # solid and see-through robots apart: they are drawn differently
+                for opacity in np.unique(scene.opacity)  # apart, for see-through ones are drawn in another way
                 for index in range(len(scene.solids))
             ]
             self._add_extras()
             self._set_controls()
+            self._dim()
             self._draw()
 
     def _add_stage(self) -> None:
         scene, page = self._scene, self._server.scene
         page.set_up_direction("+z")
         page.configure_environment_map(None)  # its light would wash out the colours
-        page.add_light_hemisphere("/sky", sky_color=(255, 255, 255), ground_color=(190, 180, 170), intensity=2.0)
+        page.add_light_hemisphere("/sky", sky_color=(255, 255, 255), ground_color=(190, 180, 170), intensity=1.2)
         cell = float(10.0 ** np.round(np.log10(0.25 * scene.size)))
         self._world = page.add_frame("/world", show_axes=False)
         page.add_grid(
@@ -152,11 +153,11 @@ class Viewer:
         camera.position, camera.look_at, camera.up = scene.eye, (scene.low + scene.high) / 2, np.array([0.0, 0.0, 1.0])
         camera.fov = FIELD_OF_VIEW
 
-    def _add_solid(self, index: int, robots: NDArray[np.intp]) -> tuple[Shape, NDArray[np.intp], Any]:
-        """One solid of some of the robots: its shape, these robots, its handle."""
+    def _add_solid(self, index: int, robots: NDArray[np.intp]) -> tuple[int, NDArray[np.intp], Any]:
+        """One solid of some of the robots: its index, these robots, its handle."""
         solid = self._scene.solids[index]
         name = f"/world/robots_{robots[0]}/{index}_{solid.shape.name.replace('/', '_')}"
-        return solid.shape, robots, self._add_instances(name, triangulated(solid), solid.shape.color * 255, len(robots))
+        return index, robots, self._add_instances(name, triangulated(solid), solid.shape.color * 255, len(robots))
 
     def _add_instances(self, name: str, mesh: Mesh, color: Any, count: int, **options: Any) -> Any:
         return self._server.scene.add_batched_meshes_simple(
@@ -167,29 +168,31 @@ class Viewer:
 
     def _add_extras(self) -> None:
         scene, page = self._scene, self._server.scene
-        robots, size, places = scene.robots, scene.size, scene.robots * len(scene.contacts.names)
-        ball, disc, cone = _ball(0.022 * size), _disc(0.02 * size, 0.002 * size), _cone()
-        self._balls = self._add_instances("/world/center/ball", ball, CENTER, robots, cast_shadow=False)
-        self._discs = self._add_instances("/world/center/disc", disc, CENTER, robots, cast_shadow=False)
-        self._plumbs = page.add_line_segments("/world/center/plumb", np.zeros((robots, 2, 3)), CENTER)
+        robots, size, corners = scene.robots, scene.size, len(scene.contacts.names)
+        places, color = robots * corners, COLORS[CENTER_OF_MASS]
+        ball, disc = _ball(0.022 * size), _disc(0.02 * size, 0.002 * size)
+        self._balls = self._add_instances("/world/center/ball", ball, color, robots, cast_shadow=False)
+        self._discs = self._add_instances("/world/center/disc", disc, color, robots, cast_shadow=False)
+        self._plumbs = page.add_line_segments("/world/center/plumb", np.zeros((robots, 2, 3)), color)
         self._groups: dict[str, list[Any]] = {CENTER_OF_MASS: [self._balls, self._discs, self._plumbs]}
-        if scene.contacts.forces.any():
+        if FORCES in scene.extras:
             self._arrows = page.add_arrows(
-                "/world/forces", np.zeros((places, 2, 3)), FORCE, shaft_radius=0.009 * size, head_radius=0.02 * size,
-                head_length=0.045 * size,
+                "/world/forces", np.zeros((places, 2, 3)), COLORS[FORCES], shaft_radius=0.009 * size,
+                head_radius=0.02 * size, head_length=0.045 * size,
             )  # fmt: skip
             self._groups[FORCES] = [self._arrows]
-        if scene.contacts.friction.any():
+        if CONES in scene.extras:
             self._cones = self._add_instances(
-                "/world/cones", cone, CONE, places, opacity=0.35, cast_shadow=False, batched_scales=np.ones((places, 3))
-            )
+                "/world/cones", _cone(), COLORS[CONES], places, opacity=0.35, cast_shadow=False,
+                batched_scales=np.ones((places, 3)),
+            )  # fmt: skip
             self._groups[CONES] = [self._cones]
-        if len(scene.contacts.names) > 2:
+        if SUPPORT in scene.extras:
             self._polygon = page.add_mesh_simple(
-                "/world/support", np.zeros((places, 3)), _fans(robots, len(scene.contacts.names)), color=SUPPORT,
+                "/world/support", np.zeros((places, 3)), _fans(robots, corners), color=COLORS[SUPPORT],
                 opacity=0.4, side="double", cast_shadow=False,
             )  # fmt: skip
-            self._groups[POLYGON] = [self._polygon]
+            self._groups[SUPPORT] = [self._polygon]
 
     def _add_controls(self) -> None:
         gui = self._server.gui
@@ -199,9 +202,11 @@ class Viewer:
         self._speed = gui.add_dropdown("speed", SPEEDS, initial_value="1x")
         self._follow = gui.add_checkbox("follow", False)
         self._see_through = gui.add_checkbox("see-through", False)
-        self._switches = {name: gui.add_checkbox(name, name != CENTER_OF_MASS) for name in EXTRAS}
-        for control in (self._time, self._follow, self._see_through, *self._switches.values()):
+        touching = len(self._scene.contacts.names) > 0
+        self._switches = {name: gui.add_checkbox(name, touching or name != CENTER_OF_MASS) for name in EXTRAS}
+        for control in (self._time, self._follow, *self._switches.values()):
             control.on_update(lambda _: self._draw())
+        self._see_through.on_update(lambda _: self._dim())
 
     def _set_controls(self) -> None:
         """Shows those that make sense for the scene."""
@@ -212,7 +217,7 @@ class Viewer:
         for control in (self._time, self._play, self._speed, self._follow):
             control.visible = scene.frames > 1
         for name, switch in self._switches.items():
-            switch.visible = name in self._groups
+            switch.visible = name in scene.extras
 
     # ------------------------------------------------------------------------------------------------------ the motion
 
@@ -225,12 +230,12 @@ class Viewer:
         """Moves everything to where the slider is."""
         with self._lock, self._server.atomic():
             scene, frame = self._scene, self._frame
-            dimmed = SEE_THROUGH if self._see_through.value else 1.0
-            for shape, robots, handle in self._solids:
-                moved = poses(scene.placements[robots, frame, shape.joint] @ shape.placement)
-                handle.batched_positions, handle.batched_wxyzs = moved[:, :3], moved[:, [6, 3, 4, 5]]
-                opacity = dimmed * float(shape.color[3] * scene.opacity[robots[0]])
-                handle.opacity = opacity if opacity < 1 else None
+            shapes = [solid.shape for solid in scene.solids]
+            local = np.reshape([shape.placement for shape in shapes], (-1, 4, 4))
+            moved = poses(scene.placements[:, frame, [shape.joint for shape in shapes]] @ local)
+            for index, robots, handle in self._solids:
+                handle.batched_positions = moved[robots, index, :3]
+                handle.batched_wxyzs = moved[robots, index][:, [6, 3, 4, 5]]
             self._draw_center(frame)
             self._draw_contacts(frame)
             for name, handles in self._groups.items():
@@ -238,30 +243,35 @@ class Viewer:
                     handle.visible = bool(self._switches[name].value)
             self._world.position = -scene.path[frame] if self._follow.value else np.zeros(3)
 
+    def _dim(self) -> None:
+        """Makes the robots as see-through as they are in the scene, or more."""
+        with self._lock, self._server.atomic():
+            for index, robots, handle in self._solids:
+                own = self._scene.solids[index].shape.color[3] * self._scene.opacity[robots[0]]
+                opacity = float(own) * (SEE_THROUGH if self._see_through.value else 1.0)
+                handle.opacity = opacity if opacity < 1 else None
+
     def _draw_center(self, frame: int) -> None:
         top = self._scene.center[:, frame]
-        ground = np.concatenate(
-            [top[:, :2], np.full((len(top), 1), self._scene.floor + 0.002 * self._scene.size)], axis=1
-        )
+        ground = top.copy()
+        ground[:, 2] = self._scene.floor + 0.002 * self._scene.size
         self._balls.batched_positions, self._discs.batched_positions = top, ground
         self._plumbs.points = np.stack([top, ground], axis=1)
 
     def _draw_contacts(self, frame: int) -> None:
         scene, contacts = self._scene, self._scene.contacts
         points = contacts.points[:, frame].reshape(-1, 3)
-        if FORCES in self._groups:
+        if FORCES in scene.extras:
             arrows = scene.force_scale * contacts.forces[:, frame].reshape(-1, 3)
             pushing = arrows.any(axis=1)
             self._arrows.points = np.stack([points, points + arrows], axis=1)[pushing]
-        if CONES in self._groups:
-            scales = (
-                0.12 * scene.size * np.stack([contacts.friction, contacts.friction, np.ones_like(contacts.friction)], 1)
-            )
-            shown = contacts.active[:, frame, :, None] & (contacts.friction[:, None] > 0)
+        if CONES in scene.extras:
+            mu = contacts.friction[:, None]
+            scales = 0.12 * scene.size * np.where(mu > 0, np.concatenate([mu, mu, np.ones_like(mu)], axis=1), 0.0)
             self._cones.batched_positions = points
             self._cones.batched_wxyzs = _from_z(contacts.normals[:, frame].reshape(-1, 3))
-            self._cones.batched_scales = np.where(shown, scales, 0.0).reshape(-1, 3)
-        if POLYGON in self._groups:
+            self._cones.batched_scales = (contacts.active[:, frame, :, None] * scales).reshape(-1, 3)
+        if SUPPORT in scene.extras:
             self._polygon.vertices = contacts.support[:, frame].reshape(-1, 3) + np.array([0, 0, 0.003 * scene.size])
 
     def _run(self) -> None:
@@ -291,6 +301,15 @@ def _silent_rich() -> Iterator[None]:
         yield
     finally:
         console.quiet = quiet
+
+
+def _alike(a: Scene, b: Scene) -> bool:
+    """Whether the page of one, moved, is the page of the other."""
+    return (
+        a.placements.shape == b.placements.shape
+        and (a.dt, a.solids, a.contacts.names, a.extras) == (b.dt, b.solids, b.contacts.names, b.extras)
+        and np.array_equal(a.opacity, b.opacity)
+    )
 
 
 def _from_z(directions: Array) -> Array:

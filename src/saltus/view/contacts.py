@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,7 +28,7 @@ class Contacts:
     normals: Array  # (..., K, 3) of unit length, out of the ground
     friction: Array  # (K,) coefficients; zero: no cone is drawn
 
-    @property
+    @cached_property
     def support(self) -> Array:
         """The support polygons (..., K, 3) [m]: the hull, seen from above, of the points that touch, counterclockwise.
 

@@ -118,7 +118,8 @@ def plot_center_of_mass(
             axis.plot(corners[:, 0], corners[:, 1], "o", color=color, markersize=4)
     axis.plot(center[:, 0], center[:, 1], color="0.6", linewidth=1.0)
     dots = axis.scatter(center[:, 0], center[:, 1], c=t, s=12, cmap=colors, norm=scale, zorder=3)
-    axis.set(xlabel="x [m]", ylabel="y [m]", title=f"{model.name}: centre of mass from above", aspect="equal")
+    axis.set(xlabel="x [m]", ylabel="y [m]", title=f"{model.name}: centre of mass from above")
+    axis.set_aspect("equal", adjustable="datalim")
     figure.colorbar(dots, ax=axis, label="time [s]", location="bottom", aspect=40)
     return figure
 

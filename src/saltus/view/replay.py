@@ -86,11 +86,7 @@ def _data(scene: Scene) -> dict[str, Any]:
         "poses": _packed(poses(scene.placements[:, :, carriers])),
         "center": _packed(scene.center),
         "path": _packed(scene.path),
-        "has": {
-            "forces": bool(contacts.forces.any()),
-            "cones": bool(contacts.friction.any()),
-            "support": len(contacts.names) > 2,
-        },
+        "extras": scene.extras,
         "contacts": {
             "points": _packed(contacts.points),
             "arrows": _packed(contacts.forces * scene.force_scale),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,6 +25,12 @@ OVERLAID_OPACITY = 0.25
 FIELD_OF_VIEW = np.radians(38.0)  # of the camera, from the picture's top to its bottom
 FILLED_PICTURE = 0.78  # the part of the picture's height that the robots may fill: there are controls, too
 NARROWEST_PICTURE = 1.1  # width by height
+EXTRAS = CENTER_OF_MASS, FORCES, CONES, SUPPORT = (
+    "centre of mass",
+    "contact forces",
+    "friction cones",
+    "support polygon",
+)
 LAYOUTS = ("grid", "overlay")
 
 
@@ -52,13 +59,20 @@ class Scene:
     def frames(self) -> int:
         return int(self.placements.shape[1])
 
-    @property
+    @cached_property
+    def extras(self) -> tuple[str, ...]:
+        """Which of the EXTRAS there are to be drawn."""
+        contacts = self.contacts
+        there = (True, contacts.forces.any(), contacts.friction.any(), len(contacts.names) > 2)
+        return tuple(extra for extra, is_there in zip(EXTRAS, there, strict=True) if is_there)
+
+    @cached_property
     def path(self) -> Array:
         """(T, 3) how far the robots, in the mean, have gone from where they began."""
         mean = self.center.mean(axis=0)
         return np.asarray(mean - mean[0])
 
-    @property
+    @cached_property
     def force_scale(self) -> float:
         """Length of an arrow per force [m/N]: the largest is somewhat shorter than the robot."""
         largest = np.linalg.norm(self.contacts.forces, axis=-1).max(initial=0.0)

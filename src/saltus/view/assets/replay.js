@@ -139,7 +139,7 @@ for (let robot = 0; robot < robots; robot++) {
   });
   bodies.push(...own);
 }
-world.add(...bodies);
+for (const body of bodies) world.add(body);
 
 function seeThrough(on) {
   for (const { material, opacity } of skins) {
@@ -149,8 +149,6 @@ function seeThrough(on) {
     material.needsUpdate = true;
   }
 }
-seeThrough(false);
-
 // ------------------------------------------------------------------------------------------------------------- extras
 
 const contactCount = contacts.friction.length, places = robots * contactCount; // of contacts in one frame
@@ -245,22 +243,23 @@ function drawContacts(frame) {
 // -------------------------------------------------------------------------------------------------- switches and time
 
 const shown = {};
-function addSwitch(name, there, on, apply) {
-  apply(there && on);
-  if (!there) return;
+function addSwitch(name, on, apply) {
   const label = document.createElement("label"), box = document.createElement("input");
   box.type = "checkbox";
   box.checked = shown[name] = on;
   box.addEventListener("change", () => { shown[name] = box.checked; apply(box.checked); draw(); });
   label.append(box, name);
   element("extras").append(label);
+  apply(on);
 }
-addSwitch("centre of mass", true, contactCount > 0, (on) => { com.visible = on; });
-addSwitch("contact forces", data.has.forces, true, (on) => { forces.visible = on; });
-addSwitch("friction cones", data.has.cones, true, (on) => { cones.visible = on; });
-addSwitch("support polygon", data.has.support, true, (on) => { polygons.visible = on; });
-addSwitch("see-through", true, false, seeThrough);
-addSwitch("follow", frames > 1, data.follow, () => {});
+const extras = { "centre of mass": com, "contact forces": forces, "friction cones": cones, "support polygon": polygons };
+for (const [name, object] of Object.entries(extras)) {
+  object.visible = false;
+  if (!data.extras.includes(name)) continue;
+  addSwitch(name, name !== "centre of mass" || contactCount > 0, (on) => { object.visible = on; });
+}
+addSwitch("see-through", false, seeThrough);
+if (frames > 1) addSwitch("follow", data.follow, () => {});
 
 let seconds = 0, playing = frames > 1, before = null, waiting = false;
 const slider = element("time"), last = (frames - 1) * dt;
