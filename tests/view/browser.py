@@ -16,7 +16,7 @@ ARGUMENTS = [
     "--headless=new", "--no-sandbox", "--no-first-run", "--disable-background-networking", "--disable-component-update",
     "--disable-sync", "--disable-quic", "--use-angle=swiftshader", "--enable-unsafe-swiftshader",
 ]  # fmt: skip
-SIZE = {"width": 480, "height": 360}  # small: the pictures are drawn without a GPU
+SMALL, LARGE = {"width": 480, "height": 360}, {"width": 900, "height": 600}  # no larger: there is no GPU to draw them
 
 
 def chromium() -> str:
@@ -37,12 +37,12 @@ def launched() -> Iterator[Any]:
 
 
 @contextmanager
-def opened(browser: Any, url: str, **options: Any) -> Iterator[Any]:
+def opened(browser: Any, url: str, viewport: dict[str, int] = SMALL, **options: Any) -> Iterator[Any]:
     """The page at an address. At the end, nothing in its console may be an error, and it must have asked for nothing but
     what comes from the same place."""
     complaints: list[str] = []
     requests: list[str] = []
-    page = browser.new_page(viewport=SIZE, **options)
+    page = browser.new_page(viewport=viewport, **options)
     page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
     page.on("pageerror", lambda error: complaints.append(str(error)))
     page.on("request", lambda request: requests.append(request.url))
@@ -57,10 +57,12 @@ def opened(browser: Any, url: str, **options: Any) -> Iterator[Any]:
 
 
 def picture(page: Any) -> np.ndarray:
-    """What of the page lies between its controls: (height, width, 3), from 0 to 1. They are at the edges, or hidden."""
+    """What of the page lies between its controls: (height, width, 3), from 0 to 1. The replay's are at the edges of a small
+    page, the viewer's, 320 pixels wide, at the right of a large one, below a note at the top."""
     image = matplotlib.image.imread(io.BytesIO(page.screenshot()))[..., :3]
     height, width = image.shape[:2]
-    return np.asarray(image[height // 4 : 3 * height // 4, width // 5 : 3 * width // 5], dtype=np.float64)
+    rows, columns = slice(int(0.27 * height), int(0.75 * height)), slice(int(0.15 * width), int(0.6 * width))
+    return np.asarray(image[rows, columns], dtype=np.float64)
 
 
 def settled(page: Any, patience: float = 60.0) -> np.ndarray:

@@ -13,10 +13,11 @@ from playwright.sync_api import expect
 
 import saltus as sl
 from saltus import view
-from tests.view.browser import differing, launched, opened, picture, settled
+from tests.view.browser import LARGE, differing, launched, opened, picture, settled
 from tests.view.walker import FEET, crouch, quadruped
 
 pytestmark = pytest.mark.slow
+expect.set_options(timeout=30_000)  # ms; software draws slowly
 STILL = "play(false); seconds = 0; draw()"
 
 
@@ -39,6 +40,7 @@ def replay(browser, tmp_path_factory) -> str:
 def test_the_replay_draws_and_its_slider_moves_the_robot(browser, replay: str) -> None:
     with opened(browser, replay) as page:
         assert page.title() == page.locator("h1").inner_text() == "Crouch </script> & rise"
+        page.evaluate("for (const object of Object.values(extras)) object.visible = false")  # the robot alone
         page.evaluate(STILL)
         start = settled(page)
         page.locator("#time").fill("29")
@@ -120,7 +122,7 @@ def test_the_viewer_draws_moves_and_closes(browser) -> None:
     q, forces = crouch()
     viewer = view.show(quadruped(), q, 0.05, port=8123, contacts=FEET, forces=forces, friction=0.7)
     try:
-        with opened(browser, viewer.url) as page:
+        with opened(browser, viewer.url, LARGE) as page:
             page.get_by_text("time [s]").wait_for()
             start = settled(page)
             slider = page.get_by_role("slider").first
