@@ -9,7 +9,7 @@ STAMP  := .venv/.installed
 export SALTUS_CACHE_DIR := $(CURDIR)/.cache/saltus
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: venv lint format warmup test demo bench clean
+.PHONY: venv browser lint format warmup test demo bench clean
 
 venv: $(STAMP)
 
@@ -17,6 +17,10 @@ $(STAMP): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
 	touch $@
+
+# Tests of the viewer drive Chromium, a system package; whoever may not install one asks who may.
+browser:
+	command -v chromium >/dev/null || { apt-get update --quiet && apt-get install --yes --no-install-recommends chromium; }
 
 lint: venv
 	$(BIN)/ruff check
@@ -31,7 +35,7 @@ format: venv
 warmup: venv
 	$(BIN)/python -m saltus.kernel.warmup $(JOBS)
 
-test: lint warmup
+test: lint warmup browser
 	$(BIN)/pytest -n $(JOBS)
 
 demo: venv

@@ -3,6 +3,7 @@
 Every function takes NumPy arrays with any leading batch axes, or CUDA arrays. Conventions are Pinocchio's.
 """
 
+from saltus import view
 from saltus.dynamics.aba import aba
 from saltus.dynamics.centroidal import (
     center_of_mass,
@@ -118,4 +119,5 @@ __all__ = [
     "robot_names",
     "save_urdf",
     "set_threads",
+    "view",
 ]

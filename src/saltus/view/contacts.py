@@ -1,0 +1,130 @@
+"""Where a robot touches the world, as pictures show it: contact points, forces, friction cones, the support polygon.
+
+A contact is a frame of the model, its origin the point of contact. A flat foot is a frame at each corner.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from saltus.dynamics.kinematics import frame_placements
+from saltus.model.checks import Array
+from saltus.model.model import Model
+
+
+@dataclass(frozen=True, eq=False)
+class Contacts:
+    """Contacts over time; the leading axes are those of q. Without contacts K is 0."""
+
+    names: tuple[str, ...]  # (K,) of the frames
+    points: Array  # (..., K, 3) in the world [m]
+    active: NDArray[np.bool_]  # (..., K) whether it touches
+    forces: Array  # (..., K, 3) on the robot, in the world [N]; zero where it does not touch
+    normals: Array  # (..., K, 3) of unit length, out of the ground
+    friction: Array  # (K,) coefficients; zero: no cone is drawn
+
+    @cached_property
+    def support(self) -> Array:
+        """The support polygons (..., K, 3) [m]: the hull, seen from above, of the points that touch, counterclockwise.
+
+        The last corner is repeated to fill up K; where nothing touches all are the first contact's point.
+        """
+        polygons = self.points.copy()
+        for index in np.ndindex(self.active.shape[:-1] if self.names else (0,)):
+            corners = self.points[index][self.active[index]]
+            hull = corners[convex_hull(corners[:, :2])] if len(corners) else self.points[index][:1]
+            polygons[index][: len(hull)] = hull
+            polygons[index][len(hull) :] = hull[-1]
+        return polygons
+
+
+def contacts_of(
+    model: Model,
+    q: ArrayLike,
+    frames: Sequence[str | int],
+    *,
+    forces: ArrayLike | None = None,
+    active: ArrayLike | None = None,
+    normals: ArrayLike = (0.0, 0.0, 1.0),
+    friction: ArrayLike = 0.0,
+) -> Contacts:
+    """The contacts of a robot at `q` (..., nq).
+
+    frames: K names or indices of the frames that may touch.
+    forces: (..., K, 3) on the robot, in the world [N].
+    active: (..., K) which contacts touch; by default those with a force, all if there are no forces.
+    normals: (..., K, 3), by default up.
+    friction: one coefficient, or (K,).
+
+    >>> import saltus as sl
+    >>> robot = sl.random_model(seed=0, bodies=3)
+    >>> contacts = contacts_of(robot, robot.neutral(), [robot.frames[-1].name], forces=[[0.0, 0.0, 9.81]])
+    >>> contacts.points.shape, contacts.active
+    ((1, 3), array([ True]))
+    """
+    indices = [model.frame_index(frame) for frame in frames]
+    lead = np.shape(q)[:-1]
+    shape = (*lead, len(indices))
+    if indices:
+        points = np.ascontiguousarray(frame_placements(model, q)[..., indices, :, :][..., :3, 3], dtype=np.float64)
+    else:
+        points = np.zeros((*lead, 0, 3))
+    pushes = _filled(0.0 if forces is None else forces, (*shape, 3), "forces")
+    if active is None:
+        touching = np.ones(shape, bool) if forces is None else (pushes != 0).any(axis=-1)
+    else:
+        touching = _filled(active, shape, "active").astype(bool)
+    directions = _filled(normals, (*shape, 3), "normals")
+    lengths = np.linalg.norm(directions, axis=-1, keepdims=True)
+    if (lengths == 0).any():
+        raise ValueError("a normal has length 0")
+    return Contacts(
+        tuple(model.frames[index].name for index in indices),
+        points,
+        touching,
+        np.where(touching[..., None], pushes, 0.0),
+        directions / lengths,
+        _filled(friction, shape[-1:], "friction"),
+    )
+
+
+def convex_hull(points: Array) -> list[int]:
+    """Which points (N, 2) are the corners of their convex hull, counterclockwise (Andrew's monotone chain).
+
+    >>> convex_hull(np.array([[0, 0], [1, 0], [0.5, 0.2], [1, 1], [0, 1]]))
+    [0, 1, 3, 4]
+    """
+    order: list[int] = np.lexsort((points[:, 1], points[:, 0])).tolist()
+    if len(order) < 3:
+        return order
+    hull: list[int] = []
+    for path in (order, order[::-1]):  # the lower side, then the upper one
+        start = len(hull)
+        for index in path:
+            while len(hull) > start + 1 and _turn(points[hull[-2]], points[hull[-1]], points[index]) <= 0:
+                hull.pop()
+            hull.append(index)
+        hull.pop()  # it begins the other side
+    return hull
+
+
+def _turn(a: Array, b: Array, c: Array) -> float:
+    """Positive if the path from a over b to c turns left."""
+    return float((b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0]))
+
+
+def _filled(value: ArrayLike, shape: tuple[int, ...], what: str) -> Array:
+    """`value` as a finite array that NumPy's rules stretch to this shape."""
+    array = np.asarray(value, dtype=np.float64)
+    try:
+        array = np.broadcast_to(array, shape)
+    except ValueError:
+        raise ValueError(f"{what} has shape {array.shape}, expected {shape}") from None
+    if not np.isfinite(array).all():
+        raise ValueError(f"{what} contains NaN or an infinity")
+    return array

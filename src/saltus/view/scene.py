@@ -1,0 +1,199 @@
+"""The scene: all that a picture of a robot in motion needs. Viewer and replay file draw the same one.
+
+Every trajectory of a batch is a robot of its own, B of them, over T frames that are `dt` apart. Robots stand side by
+side on a grid wide enough for their trajectories, or, with layout "overlay", where they are: the first one solid, the
+others see-through.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from saltus.dynamics.centroidal import center_of_mass
+from saltus.dynamics.kinematics import joint_placements
+from saltus.model.checks import Array
+from saltus.model.model import Model
+from saltus.view.contacts import Contacts, contacts_of
+from saltus.view.solids import Solid, half_extents, solids_of
+
+OVERLAID_OPACITY = 0.25
+FIELD_OF_VIEW = np.radians(38.0)  # of the camera, from the picture's top to its bottom
+FILLED_PICTURE = 0.78  # the part of the picture's height that the robots may fill: there are controls, too
+NARROWEST_PICTURE = 1.1  # width by height
+EXTRAS = CENTER_OF_MASS, FORCES, CONES, SUPPORT = (
+    "centre of mass",
+    "contact forces",
+    "friction cones",
+    "support polygon",
+)
+LAYOUTS = ("grid", "overlay")
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """Robots over time, with what is drawn around them. World frame, z up, metres."""
+
+    title: str
+    solids: tuple[Solid, ...]
+    placements: Array  # (B, T, njoints, 4, 4) of the joints
+    dt: float  # between frames [s]
+    center: Array  # (B, T, 3) centre of mass; of a robot without mass, the middle of its joints
+    contacts: Contacts  # leading axes (B, T)
+    opacity: Array  # (B,) of the robots
+    low: Array  # (3,) of a box around what the camera should see at first
+    high: Array  # (3,)
+    size: float  # of one robot: the diagonal of a box around it
+    floor: float  # height of the floor
+    follow: bool  # whether the robots go so far that the camera had better follow them
+
+    @property
+    def robots(self) -> int:
+        return int(self.placements.shape[0])
+
+    @property
+    def frames(self) -> int:
+        return int(self.placements.shape[1])
+
+    @cached_property
+    def extras(self) -> tuple[str, ...]:
+        """Which of the EXTRAS there are to be drawn."""
+        contacts = self.contacts
+        there = (True, contacts.forces.any(), contacts.friction.any(), len(contacts.names) > 2)
+        return tuple(extra for extra, is_there in zip(EXTRAS, there, strict=True) if is_there)
+
+    @cached_property
+    def path(self) -> Array:
+        """(T, 3) how far the robots, in the mean, have gone from where they began."""
+        mean = self.center.mean(axis=0)
+        return np.asarray(mean - mean[0])
+
+    @cached_property
+    def force_scale(self) -> float:
+        """Length of an arrow per force [m/N]: the largest is somewhat shorter than the robot."""
+        largest = np.linalg.norm(self.contacts.forces, axis=-1).max(initial=0.0)
+        return float(0.5 * self.size / largest) if largest > 0 else 0.0
+
+    @property
+    def eye(self) -> Array:
+        """(3,) where the camera is at first: ahead, to the side and above, as near as the box still fits its picture."""
+        away = np.array([0.74, -0.58, 0.34]) / np.linalg.norm([0.74, -0.58, 0.34])
+        right = np.cross([0.0, 0.0, 1.0], away)
+        right /= np.linalg.norm(right)
+        half = np.maximum((self.high - self.low) / 2, 0.02 * self.size)
+        corners = half * np.stack(np.meshgrid([-1, 1], [-1, 1], [-1, 1]), axis=-1).reshape(-1, 3)
+        across = np.maximum(abs(corners @ np.cross(away, right)), abs(corners @ right) / NARROWEST_PICTURE)
+        distance = (across / (FILLED_PICTURE * np.tan(FIELD_OF_VIEW / 2)) + corners @ away).max()
+        return np.asarray((self.low + self.high) / 2 + distance * away)
+
+
+def describe(
+    model: Model,
+    q: ArrayLike,
+    dt: float = 0.02,
+    *,
+    contacts: Sequence[str | int] = (),
+    forces: ArrayLike | None = None,
+    active: ArrayLike | None = None,
+    normals: ArrayLike = (0.0, 0.0, 1.0),
+    friction: ArrayLike = 0.0,
+    layout: str = "grid",
+    title: str | None = None,
+    solids: tuple[Solid, ...] | None = None,
+) -> Scene:
+    """The scene of a pose `q` (nq,), a trajectory (T, nq) or a batch of trajectories (B, T, nq).
+
+    dt: time between frames [s].
+    contacts: K names or indices of frames that may touch the ground; a flat foot is a frame at each corner.
+    forces: (..., K, 3) on the robot, in the world [N], with the leading axes of q.
+    active: (..., K) which contacts touch; by default those with a force, all if there are no forces.
+    normals: (..., K, 3) of the ground, by default up.
+    friction: one coefficient or (K,); friction cones are drawn where it is given.
+    layout: "grid" sets the robots of a batch side by side, "overlay" leaves them where they are, see-through.
+    title: by default the model's name.
+    solids: what to draw instead of the model's shapes.
+
+    >>> import saltus as sl
+    >>> robot = sl.random_model(seed=0, bodies=3)
+    >>> scene = describe(robot, sl.random_configuration(robot, seed=1, shape=(4, 10)))
+    >>> scene.placements.shape, scene.robots, scene.frames
+    ((4, 10, 4, 4, 4), 4, 10)
+    """
+    q = np.asarray(q, dtype=np.float64)
+    if q.ndim not in (1, 2, 3) or q.shape[-1] != model.nq or 0 in q.shape[:-1]:
+        raise ValueError(f"q has shape {q.shape}, expected ({model.nq},), (T, {model.nq}) or (B, T, {model.nq})")
+    if not (np.isfinite(dt) and dt > 0):
+        raise ValueError(f"dt is {dt}, expected a positive time in seconds")
+    if layout not in LAYOUTS:
+        raise ValueError(f"layout is {layout!r}, expected one of {', '.join(map(repr, LAYOUTS))}")
+    q = q.reshape((1,) * (3 - q.ndim) + q.shape)
+    touching = contacts_of(model, q, contacts, forces=forces, active=active, normals=normals, friction=friction)
+    placements = joint_placements(model, q)
+    center = np.asarray(center_of_mass(model, q)) if model.total_mass > 0 else placements[..., :3, 3].mean(axis=2)
+    solids = solids_of(model) if solids is None else solids
+
+    low, high = _boxes(solids, placements)
+    extent = (high - low).max(axis=(0, 1))
+    size = max(float(np.linalg.norm(extent)), 1e-2)
+    if layout == "grid":
+        offsets = _grid(len(q), (high.max(axis=(0, 1)) - low.min(axis=(0, 1)))[:2] + 0.2 * size)
+        for moved in (placements[..., :3, 3], touching.points, center, low, high):
+            moved += offsets.reshape(-1, *(1,) * (moved.ndim - 2), 3)
+    path = center.mean(axis=0) - center[:, 0].mean(axis=0)
+    follow = bool(np.linalg.norm(path, axis=-1).max() > 1.5 * size)
+    passed = path if follow else 0.0  # under a camera that follows
+    lowest = float(low[..., 2].min())
+    return Scene(
+        title=model.name if title is None else title,
+        solids=solids,
+        placements=placements,
+        dt=float(dt),
+        center=center,
+        contacts=touching,
+        opacity=np.where((np.arange(len(q)) > 0) & (layout == "overlay"), OVERLAID_OPACITY, 1.0),
+        low=(low - passed).min(axis=(0, 1)),
+        high=(high - passed).max(axis=(0, 1)),
+        size=size,
+        floor=0.0 if lowest > -0.03 * size else lowest,  # feet may sink in a little; a robot hanging lower may not
+        follow=follow,
+    )
+
+
+def poses(placements: Array) -> Array:
+    """Position and unit quaternion x y z w (..., 7) of placements (..., 4, 4).
+
+    >>> poses(np.eye(4))
+    array([0., 0., 0., 0., 0., 0., 1.])
+    """
+    from scipy.spatial.transform import Rotation  # type: ignore[import-untyped]
+
+    turns = Rotation.from_matrix(placements[..., :3, :3].reshape(-1, 3, 3)).as_quat()
+    return np.concatenate([placements[..., :3, 3], turns.reshape(*placements.shape[:-2], 4)], axis=-1)
+
+
+def _boxes(solids: tuple[Solid, ...], placements: Array) -> tuple[Array, Array]:
+    """Low and high corners (B, T, 3) of boxes around the robots; the joints, where nothing else is drawn."""
+    low, high = (
+        placements[..., 1:, :3, 3].min(axis=2, initial=np.inf),
+        placements[..., 1:, :3, 3].max(axis=2, initial=-np.inf),
+    )
+    for solid in solids:
+        X = placements[..., solid.shape.joint, :, :] @ solid.shape.placement
+        middle, half = half_extents(solid, X[..., :3, :3])
+        at = X[..., :3, :3] @ middle + X[..., :3, 3]
+        low, high = np.minimum(low, at - half), np.maximum(high, at + half)
+    nothing = ~np.isfinite(low)
+    return np.where(nothing, 0.0, low), np.where(nothing, 0.0, high)
+
+
+def _grid(count: int, cell: Array) -> Array:
+    """Offsets (count, 3) to the cells of a grid about the origin, from cells of this size (2,)."""
+    columns = int(np.ceil(np.sqrt(count)))
+    row, column = np.divmod(np.arange(count), columns)
+    rows = int(row[-1]) + 1
+    x, y = (row - (rows - 1) / 2) * cell[0], (column - (columns - 1) / 2) * cell[1]
+    return np.stack([x, y, np.zeros(count)], axis=1)

@@ -1,0 +1,186 @@
+"""What is drawn of a robot: its shapes, the meshes that some of them name, or a skeleton if it has none.
+
+A solid is a shape of one colour. A mesh file of several colours becomes several solids.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from saltus.model.checks import Array
+from saltus.model.joints import JointKind
+from saltus.model.model import Model
+from saltus.model.shapes import Shape
+
+LINK_COLOR = (0.42, 0.50, 0.60, 1.0)
+JOINT_COLOR = (0.93, 0.49, 0.19, 1.0)
+PLAIN_COLOR = (0.7, 0.7, 0.75, 1.0)  # that of a shape which was given none
+CREASE = np.radians(30.0)  # edges sharper than this are drawn sharp
+
+logger = logging.getLogger(__name__)
+
+
+class Mesh(NamedTuple):
+    """Triangles in the frame of their shape."""
+
+    vertices: Array  # (V, 3) [m]
+    faces: NDArray[np.int64]  # (F, 3)
+
+
+class Solid(NamedTuple):
+    shape: Shape
+    mesh: Mesh | None  # for shapes of kind mesh
+
+
+def solids_of(model: Model) -> tuple[Solid, ...]:
+    """The shapes of a model with their meshes; its skeleton if nothing of it can be drawn.
+
+    Shapes whose mesh file is not there are left out, with one warning for all of them.
+
+    >>> import saltus as sl
+    >>> builder = sl.ModelBuilder("pendulum")
+    >>> hinge = builder.add_joint("hinge", "revolute", axis=(0, 1, 0))
+    >>> _ = builder.add_body(hinge, mass=1.0, com=(0, 0, -0.5))
+    >>> [solid.shape.kind for solid in solids_of(builder.build())]
+    ['sphere', 'capsule']
+    """
+    solids: list[Solid] = []
+    files: dict[str, list[tuple[Mesh, Array]]] = {}  # each is read once, however many shapes it is for
+    unreadable: list[str] = []
+    for shape in model.shapes:
+        if shape.kind != "mesh":
+            solids.append(Solid(shape, None))
+            continue
+        if shape.path not in files:
+            try:
+                files[shape.path] = list(_read_mesh(shape.path))
+            except Exception as error:  # whatever a mesh reader may stumble over, a picture is no reason to fail
+                files[shape.path] = []
+                unreadable.append(f"{shape.path} ({error})")
+        solids.extend(_solid(shape, mesh, color) for mesh, color in files[shape.path])
+    if unreadable:
+        logger.warning(
+            "model %r: %d of its mesh files cannot be read and are left out: %s",
+            model.name, len(unreadable), "; ".join(unreadable),
+        )  # fmt: skip
+    return tuple(solids) or tuple(Solid(shape, None) for shape in skeleton(model))
+
+
+def skeleton(model: Model) -> tuple[Shape, ...]:
+    """Spheres at the joints, and capsules from a joint to those it carries; at a tip, to what is farthest of its frames
+    and the centre of mass."""
+    tips = set(range(1, model.njoints)) - {joint.parent for joint in model.joints}
+    links = [(joint.parent, joint.placement[:3, 3]) for joint in model.joints[1:] if joint.kind != JointKind.FREE_FLYER]
+    for tip in sorted(tips):
+        ends = [model.joints[tip].com, *(frame.placement[:3, 3] for frame in model.frames if frame.joint == tip)]
+        links.append((tip, max(ends, key=lambda end: float(np.linalg.norm(end)))))
+    links = [(index, end) for index, end in links if np.linalg.norm(end) > 1e-6]
+    lengths = [float(np.linalg.norm(end)) for _, end in links]
+    radius = 0.06 * float(np.median(lengths)) if lengths else 0.02
+    balls = [
+        Shape(joint.name, index, "sphere", np.array([1.5 * radius]), np.eye(4), np.array(JOINT_COLOR))
+        for index, joint in enumerate(model.joints[1:], start=1)
+    ]
+    bars = [
+        Shape("", index, "capsule", np.array([radius, length]), _along(end), np.array(LINK_COLOR))
+        for (index, end), length in zip(links, lengths, strict=True)
+    ]
+    return (*balls, *bars)
+
+
+def triangulated(solid: Solid) -> Mesh:
+    """The triangles of any solid, its vertices doubled along sharp edges.
+
+    >>> box = Shape("", 0, "box", (0.2, 0.1, 0.02), placement=np.eye(4))
+    >>> triangulated(Solid(box, None)).faces.shape
+    (12, 3)
+    """
+    from trimesh import creation
+
+    shape = solid.shape
+    if solid.mesh is not None:
+        return solid.mesh
+    if shape.kind == "box":
+        return _creased(creation.box(extents=shape.size))
+    if shape.kind == "cylinder":
+        return _creased(creation.cylinder(radius=shape.size[0], height=shape.size[1], sections=48))
+    if shape.kind == "capsule":
+        capsule = creation.capsule(radius=shape.size[0], height=shape.size[1], count=[32, 32])
+        return Mesh(np.asarray(capsule.vertices) - [0, 0, capsule.bounds.mean(axis=0)[2]], np.asarray(capsule.faces))
+    ball = creation.uv_sphere(radius=1.0, count=[24, 32])
+    return Mesh(np.asarray(ball.vertices) * shape.size, np.asarray(ball.faces))
+
+
+def half_extents(solid: Solid, rotation: Array) -> tuple[Array, Array]:
+    """The middle (3,) of a solid in its shape's frame, and half its extents (..., 3) along the world's axes, turned by
+    `rotation` (..., 3, 3)."""
+    size, along, origin = solid.shape.size, rotation[..., 2], np.zeros(3)
+    if solid.mesh is not None:
+        low, high = solid.mesh.vertices.min(axis=0), solid.mesh.vertices.max(axis=0)
+        return (low + high) / 2, abs(rotation) @ ((high - low) / 2)
+    match solid.shape.kind:
+        case "box":
+            return origin, abs(rotation) @ (size / 2)
+        case "cylinder":
+            return origin, abs(along) * size[1] / 2 + size[0] * np.sqrt(np.maximum(1 - along**2, 0))
+        case "capsule":
+            return origin, abs(along) * size[1] / 2 + size[0]
+        case _:  # ellipsoid, sphere
+            return origin, np.sqrt(rotation**2 @ np.broadcast_to(size, 3) ** 2)
+
+
+def _read_mesh(path: str) -> Iterator[tuple[Mesh, Array]]:
+    """The parts of a mesh file, each with its colour (4,)."""
+    import trimesh
+
+    if not Path(path).is_file():
+        raise FileNotFoundError("there is no such file")
+    for part in trimesh.load_scene(path).dump():
+        if isinstance(part, trimesh.Trimesh) and len(part.faces):
+            yield _creased(part), _file_color(part)
+
+
+def _solid(shape: Shape, mesh: Mesh, color: Array) -> Solid:
+    """A part of a mesh file, scaled as the shape says, in the shape's colour, or its own where the shape was given none."""
+    faces = mesh.faces[:, ::-1] if np.prod(shape.size) < 0 else mesh.faces  # a mirror turns triangles inside out
+    own = np.allclose(shape.color, PLAIN_COLOR)
+    return Solid(replace(shape, color=color if own else shape.color), Mesh(mesh.vertices * shape.size, faces))
+
+
+def _file_color(part: Any) -> Array:
+    if not part.visual.defined:
+        return np.array(PLAIN_COLOR)
+    material = getattr(part.visual, "material", None)
+    return np.asarray(part.visual.main_color if material is None else material.main_color, dtype=np.float64)[:4] / 255.0
+
+
+def _creased(mesh: Any) -> Mesh:
+    """Faces that meet smoothly, directly or over others, are a patch; each patch gets vertices of its own."""
+    from scipy.sparse import coo_array  # type: ignore[import-untyped]
+    from scipy.sparse.csgraph import connected_components  # type: ignore[import-untyped]
+
+    faces = np.asarray(mesh.faces, dtype=np.int64)
+    smooth = mesh.face_adjacency[mesh.face_adjacency_angles < CREASE]
+    links = coo_array((np.ones(len(smooth)), smooth.T), shape=(len(faces), len(faces)))
+    _, patch = connected_components(links, directed=False)
+    corners = faces + len(mesh.vertices) * patch.astype(np.int64)[:, None]
+    kept, renumbered = np.unique(corners, return_inverse=True)
+    return Mesh(np.asarray(mesh.vertices, dtype=np.float64)[kept % len(mesh.vertices)], renumbered.reshape(-1, 3))
+
+
+def _along(end: Array) -> Array:
+    """The placement (4, 4) of a capsule from the origin to `end` (3,)."""
+    z = end / np.linalg.norm(end)
+    x = np.cross(z, np.eye(3)[np.argmin(abs(z))])
+    x /= np.linalg.norm(x)
+    placement = np.eye(4)
+    placement[:3, :3] = np.stack([x, np.cross(z, x), z], axis=1)
+    placement[:3, 3] = end / 2
+    return placement

@@ -1,0 +1,159 @@
+"""The viewer and the replay file in a headless Chromium: they draw, the slider moves the robot, the console has no error."""
+
+from __future__ import annotations
+
+import http.client
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from playwright.sync_api import expect
+
+import saltus as sl
+from saltus import view
+from tests.view.browser import LARGE, differing, launched, opened, picture, settled
+from tests.view.walker import FEET, crouch, quadruped
+
+pytestmark = pytest.mark.slow
+expect.set_options(timeout=30_000)  # ms; software draws slowly
+STILL = "play(false); seconds = 0; draw()"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with launched() as browser:
+        yield browser
+
+
+@pytest.fixture(scope="module")
+def replay(browser, tmp_path_factory) -> str:
+    q, forces = crouch()
+    file = tmp_path_factory.mktemp("replay") / "crouch.html"
+    view.save_replay(
+        file, quadruped(), q, 0.05, contacts=FEET, forces=forces, friction=0.7, title="Crouch </script> & rise"
+    )
+    return file.as_uri()
+
+
+def test_the_replay_draws_and_its_slider_moves_the_robot(browser, replay: str) -> None:
+    with opened(browser, replay) as page:
+        assert page.title() == page.locator("h1").inner_text() == "Crouch </script> & rise"
+        page.evaluate("for (const object of Object.values(extras)) object.visible = false")  # the robot alone
+        page.evaluate(STILL)
+        start = settled(page)
+        page.locator("#time").fill("29")
+        end = settled(page)
+        assert differing(start, end) > 0.05
+        assert page.locator("#clock").inner_text() == "1.45 / 1.45 s"
+        page.locator("#time").fill("0")
+        assert differing(start, settled(page)) < 1e-3
+
+
+def test_the_replay_plays_and_listens_to_keys(browser, replay: str) -> None:
+    with opened(browser, replay) as page:
+        expect(page.locator("#time")).not_to_have_value(re.compile("^[01]$"))  # it plays by itself
+        page.keyboard.press("Space")
+        at = int(page.locator("#time").input_value())
+        page.wait_for_timeout(300)
+        assert int(page.locator("#time").input_value()) == at
+        page.keyboard.press("ArrowLeft")
+        assert int(page.locator("#time").input_value()) == at - 1
+        page.keyboard.press("Space")
+        expect(page.locator("#time")).not_to_have_value(str(at - 1))
+
+
+def test_every_switch_of_the_replay_changes_the_picture(browser, replay: str) -> None:
+    with opened(browser, replay) as page:
+        page.evaluate(STILL)
+        before = settled(page)
+        for extra in ("centre of mass", "contact forces", "friction cones", "support polygon", "see-through"):
+            page.get_by_label(extra).click()
+            after = settled(page)
+            assert differing(before, after) > 1e-3, extra
+            before = after
+
+
+def test_the_replay_is_dark_where_the_reader_wants_it(browser, replay: str) -> None:
+    means = []
+    for scheme in ("light", "dark"):
+        with opened(browser, replay, color_scheme=scheme) as page:
+            page.evaluate(STILL)
+            means.append(settled(page).mean())
+    assert means[1] < 0.5 < means[0]
+
+
+def test_a_replay_of_one_pose_has_no_player(browser, tmp_path) -> None:
+    robot = sl.random_model(seed=0, bodies=8)
+    with opened(browser, view.save_replay(tmp_path / "pose.html", robot, robot.neutral()).as_uri()) as page:
+        settled(page)
+        assert not page.locator("#player").is_visible()
+
+
+def test_nothing_to_draw(browser, tmp_path) -> None:
+    empty = sl.ModelBuilder("empty").build()
+    with opened(browser, view.save_replay(tmp_path / "empty.html", empty, empty.neutral()).as_uri()) as page:
+        assert page.locator("h1").inner_text() == "empty"
+    with view.show(empty, port=8163) as viewer, opened(browser, viewer.url) as page:
+        page.get_by_text("see-through").wait_for()
+
+
+@pytest.mark.parametrize("layout", ["grid", "overlay"])
+def test_a_replay_of_a_batch(browser, tmp_path, layout: str) -> None:
+    q = np.stack([crouch()[0], crouch()[0][::-1], np.tile(crouch()[0][0], (30, 1))])
+    with opened(browser, view.save_replay(tmp_path / "batch.html", quadruped(), q, layout=layout).as_uri()) as page:
+        page.evaluate(STILL)
+        start = settled(page)
+        page.locator("#time").fill("29")
+        assert differing(start, settled(page)) > 0.01
+
+
+def test_a_replay_needs_nothing_from_elsewhere_and_is_small(tmp_path) -> None:
+    robot = sl.random_model(seed=0, bodies=80, kinds=["revolute"])
+    q = sl.interpolate(robot, robot.neutral(), sl.random_configuration(robot, seed=1), np.linspace(0, 1, 251))
+    text = view.save_replay(tmp_path / "long.html", robot, q).read_text(encoding="utf-8")
+    assert len(text) < 3_000_000
+    assert not re.search(r"""(src|href)=["'](?!data:)""", text)
+    assert "MIT License" in text and "three.js authors" in text
+
+
+def test_the_viewer_draws_moves_and_closes(browser) -> None:
+    q, forces = crouch()
+    viewer = view.show(quadruped(), q, 0.05, port=8123, contacts=FEET, forces=forces, friction=0.7)
+    try:
+        with opened(browser, viewer.url, LARGE) as page:
+            page.get_by_text("time [s]").wait_for()
+            start = settled(page)
+            slider = page.get_by_role("slider").first
+            slider.press("End")
+            page.wait_for_timeout(500)
+            end = settled(page)
+            assert differing(start, end) > 0.03
+            slider.press("Home")
+            page.wait_for_timeout(500)
+            assert differing(start, settled(page)) < 2e-3
+            page.get_by_label("play").click()
+            page.wait_for_timeout(700)
+            assert differing(start, picture(page)) > 0.01
+            viewer.update(q[0])
+            standing = settled(page)
+            viewer.update(q[-1])
+            page.wait_for_timeout(500)
+            assert differing(standing, settled(page)) > 0.03
+    finally:
+        viewer.close()
+    viewer.close()  # once more does no harm
+    with pytest.raises(ConnectionRefusedError):
+        http.client.HTTPConnection("127.0.0.1", int(viewer.url.rsplit(":", 1)[1]), timeout=5).request("GET", "/")
+
+
+def test_the_viewer_listens_on_the_loopback_address_only() -> None:
+    robot = quadruped()
+    with view.show(robot, port=8143) as viewer:
+        assert viewer.url.startswith("http://127.0.0.1:")
+        assert repr(viewer) == f"Viewer({viewer.url!r})"
+        with open("/proc/net/tcp", encoding="utf-8") as table:  # local addresses, in hexadecimal
+            port = f"{int(viewer.url.rsplit(':', 1)[1]):04X}"
+            listening = {line.split()[1] for line in list(table)[1:] if line.split()[3] == "0A"}
+        assert {address for address in listening if address.endswith(f":{port}")} == {f"0100007F:{port}"}
