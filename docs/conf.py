@@ -26,6 +26,7 @@ myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
 
 autodoc_member_order = "bysource"
+autodoc_preserve_defaults = True
 autodoc_type_aliases = {"Array": "Array", "ArrayLike": "ArrayLike"}
 autosummary_generate = False
 toc_object_entries_show_parents = "hide"
@@ -39,6 +40,7 @@ html_static_path = ["_static"]
 html_css_files = ["saltus.css"]
 html_favicon = "_static/mark.svg"
 html_show_sphinx = False
+pygments_dark_style = "github-dark"
 html_theme_options = {
     "light_logo": "wordmark-light.svg",
     "dark_logo": "wordmark-dark.svg",
@@ -89,17 +91,26 @@ def tidy_docstring(app: Any, what: str, name: str, thing: Any, options: Any, lin
         lines += described_fields(thing)
 
 
+def tidy_signature(
+    app: Any, what: str, name: str, thing: Any, options: Any, shown: str | None, result: str | None
+) -> Any:
+    """Types by the names that they have in the sources. Records have their fields below, so nothing in brackets."""
+    if what == "class" and (dataclasses.is_dataclass(thing) or issubclass(thing, enum.Enum)):
+        return "", None
+    return tuple(re.sub(r"TypeAliasForwardRef\('(\w+)'\)", r"\1", part) if part else part for part in (shown, result))
+
+
 # -------------------------------------------------------------------------------------------------------------- replays
 
 
 def save_replays(app: Any, error: Exception | None) -> None:
-    """The replay that the page about the viewer holds: nine quadrupeds thrown at once."""
+    """The replay that the page about the viewer holds: four quadrupeds thrown at once."""
     if error or app.builder.format != "html":
         return
     robot = sl.load_robot("quadruped")
-    q = np.tile(robot.reference_configurations["standing"], (9, 1))
-    v = np.zeros((9, robot.nv))
-    v[:, :6] = (0, 0, 4.0, 0, 0, 0) + np.random.default_rng(1).uniform(-5, 5, (9, 6)) * (0, 0, 0, 1, 1, 1)
+    q = np.tile(robot.reference_configurations["standing"], (4, 1))
+    v = np.zeros((4, robot.nv))
+    v[:, :6] = (0, 0, 4.0, 0, 0, 0) + np.random.default_rng(1).uniform(-5, 5, (4, 6)) * (0, 0, 0, 1, 1, 1)
     path, dt = [q], 0.002
     for _ in range(400):
         v = v + dt * sl.aba(robot, q, v, -0.4 * v * (np.arange(robot.nv) >= 6))
@@ -112,4 +123,5 @@ def save_replays(app: Any, error: Exception | None) -> None:
 
 def setup(app: Any) -> None:
     app.connect("autodoc-process-docstring", tidy_docstring)
+    app.connect("autodoc-process-signature", tidy_signature)
     app.connect("build-finished", save_replays)

@@ -1,5 +1,7 @@
-"""What someone who knows Pinocchio does in the first five minutes, with the README and the page of migration at hand: three tasks
-from that page, as they stand there, each within ten lines, with results that are Pinocchio's."""
+"""What someone who knows Pinocchio does in the first five minutes, with the README and the page of migration at hand.
+
+Three tasks from that page, as they stand there, each within ten lines, with results that are Pinocchio's.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ from tests.closeness import assert_close
 ROOT = Path(__file__).parents[1]
 BEFORE, REST = (ROOT / "docs/from-pinocchio.md").read_text(encoding="utf-8").split("## Three tasks")
 SECTION, AFTER = REST.split("## Side by side")
-SNIPPETS = dict(zip(("jacobian", "inertia", "batch"), re.findall(r"```python\n(.*?)```", SECTION, re.DOTALL), strict=True))
+SNIPPETS = dict(
+    zip(("jacobian", "inertia", "batch"), re.findall(r"```python\n(.*?)```", SECTION, re.DOTALL), strict=True)
+)
 TOLERANCE = 1e-10
 
 

@@ -63,7 +63,7 @@ PICTURES = {
     "tumble": (tumble(), (1200, 460), (0.05, -1.0, 0.2), 0.42),
     "standing": (standing(), (900, 560), (1.0, -0.7, 0.3), 0.95),
 }
-"""Name: the scene, the size [pixels], where the camera is as seen from the scene, and its distance relative to the replay's."""
+"""Name: the scene, the size [pixels], the direction to the camera, and its distance relative to the replay's own."""
 
 
 def main() -> None:
