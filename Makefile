@@ -1,4 +1,4 @@
-# Everything on a fresh machine that has python3 (3.11 or later): `make test`, `make demo`, `make bench`.
+# Everything on a fresh machine that has python3 (3.11 or later): `make test`, `make demo`, `make docs`, `make bench`.
 # The first call makes .venv; compiled kernels are kept in .cache, keyed on the sources they come from.
 
 PYTHON ?= python3
@@ -9,7 +9,7 @@ STAMP  := .venv/.installed
 export SALTUS_CACHE_DIR := $(CURDIR)/.cache/saltus
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: venv browser lint format warmup test demo bench clean
+.PHONY: venv browser lint format warmup test demo docs bench clean
 
 venv: $(STAMP)
 
@@ -41,8 +41,12 @@ test: lint warmup browser
 demo: venv
 	$(BIN)/python examples/tumble.py
 
+# A site that any browser opens from disk: docs/_build/html/index.html. A warning is an error.
+docs: venv
+	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going --builder html docs docs/_build/html
+
 bench: warmup
 	$(BIN)/python -m benchmarks
 
 clean:
-	rm -rf .venv .cache demo .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf .venv .cache demo docs/_build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
