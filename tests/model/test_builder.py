@@ -1,4 +1,4 @@
-"""`ModelBuilder`, `Model` and `random_model`: against Pinocchio's own building functions, and their errors."""
+"""`ModelBuilder` and `Model`: against Pinocchio's own building functions, and their errors."""
 
 from __future__ import annotations
 

@@ -21,12 +21,15 @@ HIP_WIDTH, SHOULDER_WIDTH = 0.09, 0.19
 
 def planar_human() -> tuple[Robot, Pose]:
     robot = Robot("planar_human")
-    unlimited = {"effort": 0.0, "velocity": 20.0}
+    free = {"effort": 0.0, "velocity": 20.0}
+    root = (
+        Joint("root_x", X, -10.0, 10.0, kind="prismatic", **free),
+        Joint("root_z", Z, -1.0, 5.0, kind="prismatic", **free),
+        Joint("root_pitch", Y, -6.3, 6.3, **free),
+    )
     robot.add("ground")
-    robot.add("slide_x", "ground", joint=Joint("root_x", X, -10.0, 10.0, kind="prismatic", **unlimited))
-    robot.add("slide_z", "slide_x", joint=Joint("root_z", Z, -1.0, 5.0, kind="prismatic", **unlimited))
     pelvis = [box((0.17, 0.30, 0.15), (0.0, 0.0, 0.05), "denim")]
-    robot.add("pelvis", "slide_z", joint=Joint("root_pitch", Y, -6.3, 6.3, **unlimited), mass=8.4, solids=pelvis)
+    robot.add("pelvis", "ground", joint=root, mass=8.4, solids=pelvis)
 
     trunk = [
         bar((0.0, 0.0, 0.02), (0.0, 0.0, 0.16), 0.10, "teal"),

@@ -126,7 +126,5 @@ def four_bar() -> tuple[Robot, Pose]:
         "teal",
     )
     rod("rocker", "base", (ground, 0.0, height), up, Joint("rocker_hinge", Y, -2.0, 2.0, 0.0, 20.0), 0.4, "cream")
-    robot.add("coupler_tip", "coupler", along)
-    robot.add("rocker_tip", "rocker", (up[0], 0.03, up[2]))
-    robot.loops["closure"] = ("coupler_tip", "rocker_tip")
+    robot.close("closure", "rocker", "coupler", along)
     return robot, Pose()
