@@ -19,6 +19,7 @@ from saltus.model.checks import inertia_flaw
 from saltus.model.robots.srdf import read_poses
 from saltus.model.robots.table import EXAMPLES, SHIPPED
 from tests.closeness import assert_close
+from tests.model.flicker import flickering
 from tests.model.mujoco_peer import Peer, peer_at
 from tests.model.robots import ROBOTS
 from tests.model.shipped import mjcf_file
@@ -32,8 +33,8 @@ FACTS = {
     "humanoid_hands": (81, 90.4, 81, 1.69),
     "biped": (22, 31.7, 10, 1.19),
     "arm": (7, 16.5, 7, 0.75),
-    "double_pendulum": (2, 1.8, 2, 2.17),
-    "cartpole": (2, 1.8, 1, 1.31),
+    "double_pendulum": (2, 1.8, 2, 2.18),
+    "cartpole": (2, 1.8, 1, 1.335),
     "planar_human": (8, 75.0, 5, 1.75),
     "four_bar": (3, 1.2, 1, 0.56),
 }
@@ -125,6 +126,10 @@ def test_looks_are_there(robot: sl.Model) -> None:
     """Every body with mass is seen, and every shape is on a body."""
     seen = {shape.joint for shape in robot.shapes}
     assert {index for index, joint in enumerate(robot.joints) if joint.mass} <= seen
+
+
+def test_nothing_flickers(robot: sl.Model) -> None:
+    assert flickering(robot, standing(robot)) == []
 
 
 @pytest.mark.parametrize("name", ["humanoid", "humanoid_hands", "quadruped", "biped"])

@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from tools.make_robots.parts import Joint, Robot, Triple, X, Y, Z, ball, bar, box, mirrored, motor
+from tools.make_robots.parts import Joint, Robot, Triple, X, Y, Z, ball, bar, box, mirrored, motor, pillow
 from tools.make_robots.poses import Pose, grounded, solve
 
 # Points of the left leg in its plane, at zero angles, seen from the axis of the hip's pitch.
@@ -31,10 +31,10 @@ EFFORTS = {"hip_roll": 110.0, "hip_yaw": 110.0, "hip_pitch": 195.0, "knee": 195.
 def biped() -> tuple[Robot, Pose]:
     robot = Robot("biped", floating=True)
     trunk = [
-        box((0.16, 0.20, 0.22), (0.0, 0.0, 0.10), "graphite"),
-        box((0.18, 0.16, 0.06), (0.0, 0.0, 0.24), "teal"),
-        motor(0.06, 0.22, X, (0.0, 0.10, 0.0), "silver"),
-        motor(0.06, 0.22, X, (0.0, -0.10, 0.0), "silver"),
+        *pillow((0.18, 0.24, 0.30), (0.0, 0.0, 0.12), "cream"),
+        bar((0.045, -0.045, 0.185), (0.045, 0.045, 0.185), 0.058, "graphite"),
+        motor(0.058, 0.15, X, (0.0, 0.10, 0.0), "silver"),
+        motor(0.058, 0.15, X, (0.0, -0.10, 0.0), "silver"),
     ]
     robot.add("pelvis", mass=11.5, solids=trunk)
     for name, side in (("left", 1), ("right", -1)):
@@ -56,10 +56,10 @@ def _add_leg(robot: Robot, name: str, side: int) -> None:
 
     hip = [motor(0.055, 0.10, Z, (0.0, 0.0, -0.05))]
     thigh = [
-        motor(0.062, 0.09, Y),
-        motor(0.066, 0.05, Y, color="teal"),
-        bar((0.0, 0.0, 0.0), KNEE, 0.045, "silver"),
-        motor(0.06, 0.085, Y, KNEE, "graphite"),
+        motor(0.062, 0.10, Y),
+        motor(0.066, 0.06, Y, color="teal"),
+        bar((0.0, 0.0, 0.0), KNEE, 0.042, "cream"),
+        motor(0.058, 0.10, Y, KNEE, "graphite"),
         bar((0.0, 0.0, 0.0), mirrored(ACHILLES, side), 0.012, "graphite"),
     ]
     shin = [bar((0.0, 0.0, 0.0), minus(TARSUS, KNEE), 0.028, "cream"), motor(0.032, 0.06, Y, minus(TARSUS, KNEE))]
@@ -80,7 +80,7 @@ def _add_leg(robot: Robot, name: str, side: int) -> None:
         bar((0.0, heel[1], 0.0), heel, 0.010, "graphite"),
         bar((0.0, 0.0, 0.0), (0.0, heel[1], 0.0), 0.010, "graphite"),
     ]
-    robot.add(f"{name}_hip", "pelvis", mirrored((0.0, 0.10, 0.0), side), roll, 1.8, [motor(0.05, 0.16, X)])
+    robot.add(f"{name}_hip", "pelvis", mirrored((0.0, 0.10, 0.0), side), roll, 1.8, [motor(0.046, 0.19, X)])
     robot.add(f"{name}_hip_yaw_drive", f"{name}_hip", mirrored((0.0, 0.03, -0.04), side), yaw, 1.5, hip)
     robot.add(f"{name}_thigh", f"{name}_hip_yaw_drive", (0.0, 0.0, -0.10), pitch, 3.6, thigh)
     robot.add(f"{name}_shin", f"{name}_thigh", KNEE, knee, 1.1, shin)

@@ -18,8 +18,8 @@ ZERO: Triple = (0.0, 0.0, 0.0)
 X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 
 COLORS = {
-    "graphite": (0.17, 0.19, 0.22),
-    "rubber": (0.08, 0.08, 0.09),
+    "graphite": (0.25, 0.27, 0.31),
+    "rubber": (0.13, 0.13, 0.14),
     "silver": (0.72, 0.75, 0.79),
     "cream": (0.93, 0.91, 0.86),
     "teal": (0.09, 0.52, 0.56),
@@ -94,6 +94,20 @@ def motor(radius: float, width: float, axis: Triple, xyz: Triple = ZERO, color: 
     half = np.multiply(axis, width / 2.0)
     start, end = (tuple(np.add(xyz, side).tolist()) for side in (-half, half))
     return bar(start, end, radius, color, "cylinder")
+
+
+def pillow(size: Triple, xyz: Triple = ZERO, color: str = "silver") -> list[Solid]:
+    """A slab of this size along x, y, z whose edge, around its thinnest side, is round: bars, and a box between them."""
+    radius = min(size) / 2.0
+    half = np.array([side / 2.0 - radius for side in size])
+    u, v = (axis for axis in range(3) if axis != int(np.argmin(size)))
+    corners = []
+    for sign_u, sign_v in ((1, 1), (-1, 1), (-1, -1), (1, -1)):
+        corner = np.array(xyz)
+        corner[[u, v]] += (sign_u * half[u], sign_v * half[v])
+        corners.append(tuple(corner.tolist()))
+    inner = [2.0 * each if each else side for each, side in zip(half.tolist(), size, strict=True)]
+    return [box(tuple(inner), xyz, color), *(bar(corners[k - 1], corners[k], radius, color) for k in range(4))]
 
 
 @dataclass(frozen=True)
