@@ -107,24 +107,11 @@ def four_bar() -> tuple[Robot, Pose]:
         robot.add(name, parent, at, joint, mass, [bar((0.0, 0.0, 0.0), end, 0.013, color), motor(0.018, 0.04, Y, end)])
 
     robot.add("base", mass=3.0, solids=base)
-    rod(
-        "crank",
-        "base",
-        (0.0, 0.0, height),
-        (0.0, 0.0, crank),
-        Joint("crank_hinge", Y, -math.inf, math.inf, 10.0, 20.0),
-        0.3,
-        "orange",
-    )
-    rod(
-        "coupler",
-        "crank",
-        (0.0, 0.03, crank),
-        along,
-        Joint("coupler_hinge", Y, -math.inf, math.inf, 0.0, 20.0),
-        0.5,
-        "teal",
-    )
-    rod("rocker", "base", (ground, 0.0, height), up, Joint("rocker_hinge", Y, -2.0, 2.0, 0.0, 20.0), 0.4, "cream")
+    crank_hinge = Joint("crank_hinge", Y, -math.inf, math.inf, effort=10.0, velocity=20.0)
+    coupler_hinge = Joint("coupler_hinge", Y, -math.inf, math.inf, effort=0.0, velocity=20.0)
+    rocker_hinge = Joint("rocker_hinge", Y, -2.0, 2.0, effort=0.0, velocity=20.0)
+    rod("crank", "base", (0.0, 0.0, height), (0.0, 0.0, crank), crank_hinge, 0.3, "orange")
+    rod("coupler", "crank", (0.0, 0.03, crank), along, coupler_hinge, 0.5, "teal")
+    rod("rocker", "base", (ground, 0.0, height), up, rocker_hinge, 0.4, "cream")
     robot.close("closure", "rocker", "coupler", along)
     return robot, Pose()

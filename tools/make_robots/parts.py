@@ -98,16 +98,15 @@ def motor(radius: float, width: float, axis: Triple, xyz: Triple = ZERO, color: 
 
 def pillow(size: Triple, xyz: Triple = ZERO, color: str = "silver") -> list[Solid]:
     """A slab of this size along x, y, z whose edge, around its thinnest side, is round: bars, and a box between them."""
-    radius = min(size) / 2.0
-    half = np.array([side / 2.0 - radius for side in size])
-    u, v = (axis for axis in range(3) if axis != int(np.argmin(size)))
-    corners = []
-    for sign_u, sign_v in ((1, 1), (-1, 1), (-1, -1), (1, -1)):
-        corner = np.array(xyz)
-        corner[[u, v]] += (sign_u * half[u], sign_v * half[v])
-        corners.append(tuple(corner.tolist()))
-    inner = [2.0 * each if each else side for each, side in zip(half.tolist(), size, strict=True)]
-    return [box(tuple(inner), xyz, color), *(bar(corners[k - 1], corners[k], radius, color) for k in range(4))]
+    thin = int(np.argmin(size))
+    radius = size[thin] / 2.0
+    reach = np.array(size) / 2.0 - radius
+    u, v = (reach * axis for k, axis in enumerate(np.eye(3)) if k != thin)
+    corners = [tuple((xyz + a * u + b * v).tolist()) for a, b in ((1, 1), (-1, 1), (-1, -1), (1, -1))]
+    sides = [bar(corners[k - 1], corners[k], radius, color) for k in range(4)]
+    inner = 2.0 * reach
+    inner[thin] = size[thin]
+    return [box(tuple(inner.tolist()), xyz, color), *sides]
 
 
 @dataclass(frozen=True)
