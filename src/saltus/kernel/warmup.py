@@ -23,8 +23,8 @@ from saltus.kernel.target import packet
 Progress = Callable[[int, int, str], None]
 """progress(functions done, functions in all, what was done last)"""
 
-_names: SimpleQueue[str | None]
-"""Where a worker process tells what it has done."""
+_reports: list[SimpleQueue[str | None]] = []
+"""Where a worker process tells what it has done; it has one."""
 
 
 def jobs() -> list[tuple[Number, str]]:
@@ -61,8 +61,7 @@ def warmup(processes: int | None = None, progress: Progress = lambda done, total
 
 def _start(names: SimpleQueue[str | None]) -> None:
     """In a new worker process."""
-    global _names
-    _names = names
+    _reports.append(names)
     os.environ["SALTUS_QUIET"] = "1"  # the parent tells of it
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends it without a traceback
 
@@ -71,10 +70,10 @@ def _compile_all(number: Number, form: str) -> None:
     """In a worker process: compile everything for one number type."""
     for algorithm, given in functions():
         native.prepare(algorithm, number, algorithm.present(given), form)
-        _names.put(f"{algorithm.name} for {number.name}")
+        _reports[0].put(f"{algorithm.name} for {number.name}")
 
 
-def _print_progress(done: int, total: int, name: str) -> None:
+def print_progress(done: int, total: int, name: str) -> None:
     """One line that changes on a terminal, a line for every tenth elsewhere."""
     if sys.stdout.isatty():
         print(f"\r\033[Kcompiled {done} of {total}: {name}", end="\n" if done == total else "", flush=True)
@@ -83,4 +82,4 @@ def _print_progress(done: int, total: int, name: str) -> None:
 
 
 if __name__ == "__main__":
-    warmup(int(sys.argv[1]) if len(sys.argv) > 1 else None, _print_progress)
+    warmup(int(sys.argv[1]) if len(sys.argv) > 1 else None, print_progress)

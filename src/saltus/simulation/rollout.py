@@ -16,7 +16,7 @@ import numpy as np
 from saltus.arrays import Array, ArrayLike
 from saltus.dynamics.aba import aba
 from saltus.model.model import Model
-from saltus.simulation.steps import METHODS, Acceleration
+from saltus.simulation.steps import METHODS, Acceleration, Method
 
 Controller = Callable[[float, Array, Array], ArrayLike]
 """tau(t, q, v): torques (..., nv) for the time [s] and the state (..., nq), (..., nv)."""
@@ -35,7 +35,7 @@ class Interrupted(KeyboardInterrupt):
     """Ctrl-C during a rollout. `trajectory` holds the states until then."""
 
     def __init__(self, trajectory: Trajectory) -> None:
-        super().__init__(f"rollout: interrupted at {trajectory.t[-1]:g} s; the exception's `trajectory` leads there")
+        super().__init__(f"rollout: interrupted at {trajectory.t[-1]:g} s")
         self.trajectory = trajectory
 
 
@@ -48,7 +48,7 @@ class RolloutError(ValueError):
     def __init__(self, trajectory: Trajectory, dt: float, cause: ValueError) -> None:
         super().__init__(
             f"rollout: could not go on after {trajectory.t[-1]:g} s: {cause}; if the motion diverges, a dt smaller than "
-            f"{dt:g} s may help (the exception's `trajectory` leads there)"
+            f"{dt:g} s may help"
         )
         self.trajectory = trajectory
 
@@ -61,7 +61,7 @@ def rollout(
     *,
     duration: float,
     dt: float = 1e-3,
-    method: str = "rk4",
+    method: Method = "rk4",
     damping: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> Trajectory:

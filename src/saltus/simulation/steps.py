@@ -19,6 +19,7 @@ Reference: H. Munthe-Kaas, High order Runge-Kutta methods on manifolds, Applied 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Literal
 
 from saltus.arrays import Array
 from saltus.model.manifold import integrate
@@ -53,4 +54,5 @@ def rk4(model: Model, acceleration: Acceleration, t: float, q: Array, v: Array, 
     return integrate(model, q, h / 6 * (x1 + 2 * x2 + 2 * x3 + x4)), v + h / 6 * (v1 + 2 * v2 + 2 * v3 + v4)
 
 
+Method = Literal["rk4", "semi_implicit_euler"]
 METHODS: dict[str, Step] = {"rk4": rk4, "semi_implicit_euler": semi_implicit_euler}

@@ -43,6 +43,7 @@ def show(
     *,
     host: str = "127.0.0.1",
     port: int = 8080,
+    play: bool = False,
     **extras: Any,
 ) -> Viewer:
     """Opens a viewer page and returns at once; the page is at `viewer.url` until `viewer.close()`.
@@ -51,6 +52,7 @@ def show(
         configuration, or the neutral one if it has none.
     dt: time between frames [s].
     host, port: where to listen; if the port is taken, the next free one. Give another host only to let others look in.
+    play: whether the motion runs at once, or waits for the tick on the page.
     extras: contacts, forces, active, normals, friction, layout, title, as `saltus.view.describe` takes them.
 
     >>> import saltus as sl
@@ -62,13 +64,13 @@ def show(
     """
     if q is None:
         q = next(iter(model.reference_configurations.values()), model.neutral())
-    return Viewer(model, describe(model, q, dt, **extras), host, port)
+    return Viewer(model, describe(model, q, dt, **extras), host, port, play)
 
 
 class Viewer:
     """A page that shows a robot. Make one with `show`; `close` it, or use it in a with statement."""
 
-    def __init__(self, model: Model, scene: Scene, host: str, port: int) -> None:
+    def __init__(self, model: Model, scene: Scene, host: str, port: int, play: bool) -> None:
         import viser
 
         self._model, self._scene = model, scene
@@ -77,7 +79,7 @@ class Viewer:
         self._server.gui.configure_theme(show_logo=False, show_share_button=False)
         self._lock = threading.RLock()
         self._closed = threading.Event()
-        self._add_controls()
+        self._add_controls(play)
         self._build(scene)
         self._player = threading.Thread(target=self._run, name="saltus-viewer", daemon=True)
         self._player.start()
@@ -194,11 +196,11 @@ class Viewer:
             )  # fmt: skip
             self._groups[SUPPORT] = [self._polygon]
 
-    def _add_controls(self) -> None:
+    def _add_controls(self, play: bool) -> None:
         gui = self._server.gui
         gui.add_markdown(f"### {self._scene.title}")
         self._time = gui.add_slider("time [s]", 0.0, 1.0, self._scene.dt, 0.0)
-        self._play = gui.add_checkbox("play", False)
+        self._play = gui.add_checkbox("play", play)
         self._speed = gui.add_dropdown("speed", SPEEDS, initial_value="1x")
         self._follow = gui.add_checkbox("follow", False)
         self._see_through = gui.add_checkbox("see-through", False)
