@@ -10,11 +10,12 @@ import numpy as np
 import typer
 from rich.table import Table
 
-from saltus.cli.console import OUT, FloatingOption, RobotArgument, load, progress_bar
+from saltus.cli.console import OUT, FloatingOption, RobotArgument, load, print_whole, progress_bar
 from saltus.dynamics.aba import aba
-from saltus.dynamics.centroidal import center_of_mass, centroidal_momentum_matrix
+from saltus.dynamics.centroidal import center_of_mass
 from saltus.dynamics.crba import crba
 from saltus.dynamics.kinematics import joint_placements
+from saltus.dynamics.ltl import minverse
 from saltus.dynamics.rnea import rnea
 from saltus.kernel.lending import get_threads, set_threads
 from saltus.model import Model
@@ -24,7 +25,7 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], str]] = {
     "aba": (aba, "q v tau"),
     "rnea": (rnea, "q v tau"),
     "crba": (crba, "q"),
-    "centroidal_momentum_matrix": (centroidal_momentum_matrix, "q"),
+    "minverse": (minverse, "q"),
     "center_of_mass": (center_of_mass, "q"),
     "joint_placements": (joint_placements, "q"),
     "integrate": (integrate, "q v"),
@@ -37,33 +38,31 @@ REALS = {"f64": np.float64, "f32": np.float32}
 def bench(
     robot: RobotArgument = "quadruped",
     batch: Annotated[int, typer.Option(help="Robots in a batch.", min=1)] = 4096,
-    seconds: Annotated[float, typer.Option(help="Time for each figure [s].", min=0.0)] = 0.2,
+    seconds: Annotated[float, typer.Option(help="Time for each figure.", min=0.0)] = 0.2,
     floating: FloatingOption = None,
 ) -> None:
-    """Measure how fast this machine computes a robot: one call, and batches on one thread and on all.
+    """Measure how fast this machine computes a robot, alone and in batches.
 
-    A quick look, the best of several repeats, with whatever else the machine does at the time. Functions are compiled first,
-    where they are not yet.
+    A quick look: the best of several repeats, with whatever else the machine
+    does at the time. Functions that are not compiled yet are compiled first.
 
     Examples:
 
       [cyan]saltus bench[/cyan]
-
       [cyan]saltus bench humanoid --batch 1024[/cyan]
     """
     model = load(robot, floating)
     threads = get_threads()
     columns = [(name, real, count) for count in dict.fromkeys((1, threads)) for name, real in REALS.items()]
-    table = Table(
-        title=f"{model.name}: {model.nv} degrees of freedom, batches of {batch}", title_justify="left",
-        box=None, padding=(0, 3, 0, 0), header_style="bold",
+    OUT.print(
+        f"[bold]{model.name}[/bold], {model.nv} degrees of freedom: one call in µs, batches of {batch} in millions a second\n",
+        highlight=False, soft_wrap=True,
     )  # fmt: skip
-    table.add_column("function")
-    table.add_column("one call\n[dim]µs[/dim]", justify="right")
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
+    table.add_column("function", no_wrap=True)
+    table.add_column("one call", justify="right", no_wrap=True)
     for name, _, count in columns:
-        table.add_column(
-            f"{name}, {count} thread{'s' * (count > 1)}\n[dim]million a second[/dim]", justify="right", no_wrap=True
-        )
+        table.add_column(f"{name}\n{count} thread{'s' * (count > 1)}", justify="right", no_wrap=True)
     inputs = _inputs(model, batch)
     with progress_bar() as bar:
         task = bar.add_task("", total=len(FUNCTIONS) * (1 + len(columns)))
@@ -81,7 +80,7 @@ def bench(
                 table.add_row(f"[cyan]{name}[/cyan]", *row)
         finally:
             set_threads(threads)
-    OUT.print(table)
+    print_whole(table)
 
 
 def _inputs(model: Model, batch: int) -> dict[str, Any]:

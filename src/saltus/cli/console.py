@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated, TypeAlias
 
 import typer
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from saltus.arrays import Array
@@ -24,6 +24,7 @@ def _completed(typed: str) -> list[str]:
 RobotArgument: TypeAlias = Annotated[
     str,
     typer.Argument(
+        metavar="ROBOT",
         help="A file (.urdf, .xml, .sdf), or one of the names that `saltus robots` lists.",
         autocompletion=_completed,
         show_default=False,
@@ -41,7 +42,8 @@ FloatingOption: TypeAlias = Annotated[
 PoseOption: TypeAlias = Annotated[
     str | None,
     typer.Option(
-        help="A reference configuration by name, or `neutral`. By default `standing`, or the first there is.",
+        metavar="NAME",
+        help="A reference configuration, or `neutral`. By default `standing`, or the first there is.",
         show_default=False,
     ),
 ]
@@ -78,9 +80,14 @@ def pose_of(model: Model, name: str | None) -> Array:
     return poses[name]
 
 
+def print_whole(renderable: RenderableType) -> None:
+    """Print a tree or a table: on a terminal as wide as it is; elsewhere, for programs to read, no line is broken."""
+    OUT.print(renderable, width=None if OUT.is_terminal else 1000)
+
+
 def progress_bar() -> Progress:
-    """A bar on the standard error that goes away when it is done."""
+    """A bar on the terminal that goes away when it is done."""
     return Progress(
         TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
-        console=ERROR, transient=True,
+        console=ERROR, transient=True, disable=not ERROR.is_terminal,
     )  # fmt: skip

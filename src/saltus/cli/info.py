@@ -9,7 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.tree import Tree
 
-from saltus.cli.console import OUT, FloatingOption, RobotArgument, load
+from saltus.cli.console import FloatingOption, RobotArgument, load, print_whole
 from saltus.model import Joint, JointKind, Model, RobotFrames, robot_frames, robot_names
 from saltus.model.loops import DIMENSIONS
 
@@ -17,18 +17,17 @@ AXES = {(1, 0, 0): "x", (0, 1, 0): "y", (0, 0, 1): "z", (-1, 0, 0): "-x", (0, -1
 
 
 def info(robot: RobotArgument, floating: FloatingOption = None) -> None:
-    """Show what a robot is made of: its tree of joints, with kinds, masses and limits, its loops, motors and poses.
+    """Show what a robot is made of: joints, masses, limits, loops, motors, poses.
 
     Examples:
 
       [cyan]saltus info quadruped[/cyan]
-
       [cyan]saltus info my_robot.urdf --floating[/cyan]
     """
     model = load(robot, floating)
-    OUT.print(_tree(model), soft_wrap=not OUT.is_terminal)  # what a program reads has a joint a line
-    OUT.print()
-    OUT.print(_summary(model, robot), soft_wrap=not OUT.is_terminal)
+    print_whole(_tree(model))
+    print_whole("")
+    print_whole(_summary(model, robot))
 
 
 def _tree(model: Model) -> Tree:

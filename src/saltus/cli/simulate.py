@@ -11,7 +11,7 @@ import typer
 from rich.table import Table
 
 from saltus.arrays import Array
-from saltus.cli.console import ERROR, OUT, FloatingOption, PoseOption, RobotArgument, load, pose_of, progress_bar
+from saltus.cli.console import OUT, FloatingOption, PoseOption, RobotArgument, load, pose_of, print_whole, progress_bar
 from saltus.cli.view import PortOption, SaveOption, serve
 from saltus.dynamics.kinematics import joint_placements
 from saltus.model import JointKind, Model
@@ -23,8 +23,8 @@ FRAMES_PER_SECOND = 50  # of what is shown and saved
 
 def simulate(
     robot: RobotArgument,
-    seconds: Annotated[float, typer.Option(help="How long [s].", min=0.0)] = 3.0,
-    dt: Annotated[float, typer.Option(help="The step [s].")] = 1e-3,
+    seconds: Annotated[float, typer.Option(help="How long.", min=0.0)] = 3.0,
+    dt: Annotated[float, typer.Option(help="The step, in seconds.")] = 1e-3,
     method: Annotated[Method, typer.Option(help="How to integrate.")] = "rk4",
     seed: Annotated[int, typer.Option(help="Of the random velocities at the start.", min=0)] = 0,
     pose: PoseOption = None,
@@ -36,26 +36,24 @@ def simulate(
     port: PortOption = 8080,
     floating: FloatingOption = None,
 ) -> None:
-    """Let a robot move freely under gravity, and report how well energy and momentum are kept.
+    """Let a robot move freely under gravity; see how well energy is kept.
 
-    It starts with random velocities; if its base is free, it is thrown up and comes back to its height at the end. The
-    joints are free: no motors, no contacts, no limits, loops open. Ctrl-C ends the computation early; what is done by then
-    is reported, drawn and saved.
+    It starts with random velocities; if its base is free, it is thrown up and
+    comes back to its height at the end. The joints are free: no motors, no
+    contacts, no limits, loops open. Ctrl-C ends the computation early; what is
+    done by then is reported, drawn and saved.
 
     Examples:
 
       [cyan]saltus simulate quadruped --view[/cyan]
-
       [cyan]saltus simulate double_pendulum --seconds 20 --plot energy.png[/cyan]
-
       [cyan]saltus simulate humanoid --save tumble.html --seed 3[/cyan]
-
-      [cyan]saltus simulate arm --dt 0.01 --method semi_implicit_euler[/cyan]   and see what the method costs
+      [cyan]saltus simulate arm --dt 1e-4 --method semi_implicit_euler[/cyan]
     """
     model = load(robot, floating)
     q, v = start(model, pose_of(model, pose), seconds, seed)
     begin = perf_counter()
-    motion = _moved(model, q, v, seconds, dt, method)
+    motion, end = _moved(model, q, v, seconds, dt, method)
     _report(model, motion, method, perf_counter() - begin)
     every = max(1, round(1 / (FRAMES_PER_SECOND * dt)))
     frames, period = motion.q[::every], every * dt
@@ -72,6 +70,8 @@ def simulate(
         from saltus.view import show
 
         serve(show(model, frames, period, port=port, play=True))
+    if end is not None:
+        raise end
 
 
 def start(model: Model, q: Array, seconds: float, seed: int) -> tuple[Array, Array]:
@@ -84,20 +84,20 @@ def start(model: Model, q: Array, seconds: float, seed: int) -> tuple[Array, Arr
     return q, v
 
 
-def _moved(model: Model, q: Array, v: Array, seconds: float, dt: float, method: Method) -> Trajectory:
-    """The motion, or what there is of it."""
+def _moved(
+    model: Model, q: Array, v: Array, seconds: float, dt: float, method: Method
+) -> tuple[Trajectory, Interrupted | RolloutError | None]:
+    """The motion, or what there is of it, and then why there is no more."""
     with progress_bar() as bar:
         task = bar.add_task(f"{model.name}: {seconds:g} s of free motion", total=None)
         try:
-            return rollout(
+            motion = rollout(
                 model, q, v, duration=seconds, dt=dt, method=method,
                 progress=lambda done, steps: bar.update(task, completed=done, total=steps),
             )  # fmt: skip
         except (Interrupted, RolloutError) as end:
-            if len(end.trajectory.t) < 2:
-                raise
-            ERROR.print(f"[yellow]{end}[/yellow]", soft_wrap=True)
-            return end.trajectory
+            return end.trajectory, end
+    return motion, None
 
 
 def _report(model: Model, motion: Trajectory, method: str, spent: float) -> None:
@@ -115,4 +115,4 @@ def _report(model: Model, motion: Trajectory, method: str, spent: float) -> None
         table.add_row(
             drift.name, f"{drift.absolute.max():.1e} {drift.unit}", f"{share:.1e}" if np.isfinite(share) else "-"
         )
-    OUT.print(table)
+    print_whole(table)

@@ -36,10 +36,8 @@ def view(
     Examples:
 
       [cyan]saltus view humanoid[/cyan]
-
       [cyan]saltus view my_robot.urdf --floating --pose neutral[/cyan]
-
-      [cyan]saltus view biped --save biped.html[/cyan]   a file to send to somebody
+      [cyan]saltus view biped --save biped.html[/cyan]  a file to send to somebody
     """
     model = load(robot, floating)
     q = pose_of(model, pose)

@@ -16,9 +16,12 @@ def warmup(
 ) -> None:
     """Compile all functions ahead of their first use.
 
-    For calls of one robot, and for batches in double and single precision. It takes some minutes once for each machine and
-    version; what is compiled already takes no time. Ctrl-C loses nothing: the next time, it goes on from there.
+    For calls of one robot, and for batches in double and single precision. It
+    takes some minutes, once for each machine and version; what is compiled
+    already takes no time. Ctrl-C loses nothing: the next time, it goes on
+    from there.
     """
+    from saltus.kernel.warmup import print_progress
     from saltus.kernel.warmup import warmup as compile_all
 
     begin = perf_counter()
@@ -28,6 +31,5 @@ def warmup(
         def show(done: int, total: int, name: str) -> None:
             bar.update(task, completed=done, total=total, description=f"compiled {name:<40}")
 
-        compile_all(jobs, show)
-        count = int(bar.tasks[0].completed)
-    OUT.print(f"{count} functions are ready in {cache_folder()} ({perf_counter() - begin:.1f} s)", soft_wrap=True)
+        compile_all(jobs, print_progress if bar.disable else show)
+    OUT.print(f"all functions are ready in {cache_folder()} ({perf_counter() - begin:.1f} s)", soft_wrap=True)
