@@ -55,7 +55,8 @@ def bench(
     threads = get_threads()
     columns = [(name, real, count) for count in dict.fromkeys((1, threads)) for name, real in REALS.items()]
     OUT.print(
-        f"[bold]{model.name}[/bold], {model.nv} degrees of freedom: one call in µs, batches of {batch} in millions a second\n",
+        f"[bold]{model.name}[/bold], {model.nv} degrees of freedom: "
+        f"one call in µs, batches of {batch} in millions a second\n",
         highlight=False, soft_wrap=True,
     )  # fmt: skip
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")

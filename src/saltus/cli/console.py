@@ -82,7 +82,8 @@ def pose_of(model: Model, name: str | None) -> Array:
 
 def print_whole(renderable: RenderableType) -> None:
     """Print a tree or a table: on a terminal as wide as it is; elsewhere, for programs to read, no line is broken."""
-    OUT.print(renderable, width=None if OUT.is_terminal else 1000)
+    console = OUT if OUT.is_terminal else Console(width=1000)
+    console.print(renderable)
 
 
 def progress_bar() -> Progress:
