@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -76,11 +77,13 @@ def test_an_interrupted_warm_up_keeps_what_is_compiled(tmp_path: Path) -> None:
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
     )  # fmt: skip
     try:
-        assert process.stdout is not None
-        assert process.stdout.readline().startswith("compiled ")
+        end = time.monotonic() + 120
+        while not list(tmp_path.glob("*.o")):
+            assert process.poll() is None and time.monotonic() < end
+            time.sleep(0.1)
         os.killpg(process.pid, signal.SIGINT)  # as a terminal does
         _, error = process.communicate(timeout=60)
     finally:
         process.kill()
     assert process.returncode == 130 and not error
-    assert len(list(tmp_path.glob("*.o"))) >= 10
+    assert list(tmp_path.glob("*.o"))
