@@ -5,6 +5,7 @@ PYTHON ?= python3
 JOBS   ?= 2
 BIN    := .venv/bin
 STAMP  := .venv/.installed
+PLAIN  := .venv/.installed-plain
 
 export SALTUS_CACHE_DIR := $(CURDIR)/.cache/saltus
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -13,9 +14,14 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 venv: $(STAMP)
 
-$(STAMP): pyproject.toml
-	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+$(STAMP): $(PLAIN)
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	touch $@
+
+# What users have: enough for the demo, and much less than what tests and documentation need.
+$(PLAIN): pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --editable .
 	touch $@
 
 # Tests of the viewer drive Chromium, a system package; whoever may not install one asks who may.
@@ -38,7 +44,8 @@ warmup: venv
 test: lint warmup browser
 	$(BIN)/pytest -n $(JOBS)
 
-demo: venv
+# Opens the viewer, and waits, if somebody sits at a terminal.
+demo: $(PLAIN)
 	$(BIN)/python examples/tumble.py
 
 # A site that any browser opens from disk: docs/_build/html/index.html. A warning is an error.

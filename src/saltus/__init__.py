@@ -58,14 +58,17 @@ from saltus.model import (
 )
 from saltus.model.manifold import difference, distance, integrate, interpolate, random_configuration
 from saltus.model.manifold_jacobians import difference_jacobians, integrate_jacobians
+from saltus.simulation import Drift, Interrupted, RolloutError, Trajectory, conservation_drift, rollout
 
 __version__ = "0.1.0"
 
 __all__ = [
     "LTL",
     "Actuator",
+    "Drift",
     "Frame",
     "FrameKind",
+    "Interrupted",
     "Joint",
     "JointKind",
     "Loop",
@@ -74,7 +77,9 @@ __all__ = [
     "ModelBuilder",
     "ModelError",
     "RobotFrames",
+    "RolloutError",
     "Shape",
+    "Trajectory",
     "aba",
     "center_of_mass",
     "center_of_mass_jacobian",
@@ -82,6 +87,7 @@ __all__ = [
     "centroidal_momentum_drift",
     "centroidal_momentum_matrix",
     "centroidal_momentum_rate",
+    "conservation_drift",
     "crba",
     "difference",
     "difference_jacobians",
@@ -117,6 +123,7 @@ __all__ = [
     "rnea",
     "robot_frames",
     "robot_names",
+    "rollout",
     "save_urdf",
     "set_threads",
     "view",
