@@ -1,0 +1,82 @@
+"""Constrained dynamics of a model: constraints, a method, and what is computed with them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+
+from saltus.arrays import Array, ArrayLike
+from saltus.constraints.constrained_aba import _constrained_aba
+from saltus.constraints.constraint import Constraint
+from saltus.constraints.tables import ConstrainedModel
+from saltus.model.checks import ModelError
+from saltus.model.model import Model
+
+METHODS = {"constrained_aba": _constrained_aba}
+
+
+class Status(IntEnum):
+    """How an iteration ended."""
+
+    CONVERGED = 0  # all constraints are met to the tolerance
+    LEAST_SQUARES = 1  # they contradict each other: accelerations do not change any more, and miss them as little as can be
+    STOPPED = 2  # after the most iterations allowed
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """Accelerations and forces, each with the leading shape of the inputs."""
+
+    a: Array  # (..., nv) [rad/s^2, m/s^2]
+    forces: Array  # (..., nm) on body a of each constraint, along its rows [N, N m]
+    iterations: Array  # (...)
+    residual: Array  # (...) the largest row that is left of the constraints [m/s^2, rad/s^2]
+    status: Array  # (...) of `Status`
+
+
+class ConstrainedDynamics:
+    """A model under constraints, solved by the method named."""
+
+    def __init__(
+        self,
+        model: Model,
+        constraints: Sequence[Constraint],
+        method: str = "constrained_aba",
+        mu: float = 1e-6,
+        tolerance: float = 1e-10,
+        most_iterations: int = 20,
+    ) -> None:
+        if method not in METHODS:
+            raise ModelError(f"unknown method {method!r}, expected one of {', '.join(METHODS)}")
+        self.model, self.constraints, self.method = model, tuple(constraints), method
+        self.mu, self.tolerance = mu, tolerance
+        self._problem = ConstrainedModel(model, constraints, mu, tolerance, most_iterations)
+        self._all, self._none = np.ones(self._problem.nc), np.zeros(self._problem.nm)
+
+    def solve(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        tau: ArrayLike,
+        active: ArrayLike | None = None,
+        target: ArrayLike | None = None,
+        start: ArrayLike | None = None,
+    ) -> Solution:
+        """Accelerations and forces for `q` (..., nq), `v` and `tau` (..., nv).
+
+        active: (..., nc), 1 for constraints that hold and 0 for others; all by default.
+        target: (..., nm), accelerations asked of the constraints, zero by default.
+        start: (..., nm), forces to start from.
+        """
+        inputs: tuple[Any, ...] = (
+            q, v, tau, self._all if active is None else active, self._none if target is None else target,
+            self._none if start is None else start,
+        )  # fmt: skip
+        a, forces, report = METHODS[self.method].call(self._problem, inputs)
+        residual, change = report[..., 1], report[..., 2]
+        status = np.where(residual <= self.tolerance, 0, np.where(change <= self.tolerance, 1, 2))
+        return Solution(a, forces, report[..., 0].astype(int), residual, status)

@@ -1,0 +1,94 @@
+"""What kernels see of a constrained model: the tree, and its constraints in the canonical frames of their bodies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from saltus.constraints.constraint import Constraint
+from saltus.kernel import Layout, declare
+from saltus.model.checks import Array, ModelError
+from saltus.model.model import Model
+from saltus.model.tree import INTS, REALS, Extension, TreeTables, canonical_rotation, se3, seen_from, tables
+from saltus.spatial.algebra import SE3, Mat3, Motion, Sym3, Vec3
+from saltus.spatial.inertia import Sym6
+
+CONSTRAINT_INTS: Layout = INTS.extended(
+    one=dict.fromkeys(("most_iterations", "pulled")),
+    nj=dict.fromkeys(("held", "supports")),
+    nc=dict.fromkeys(("body_a", "body_b", "point", "next_held", "first_row", "end_row")),
+    nm=dict.fromkeys(("row_axis",)),
+)
+"""`pulled`: a constraint has a gain on its placement. `held`: the first constraint whose frame A is on this body, or -1;
+`next_held`: the next one there. `supports`: the body moves a constrained one. `row_axis`: which of the six rows it is."""
+
+CONSTRAINT_REALS: Layout = REALS.extended(
+    one=dict.fromkeys(("tolerance",)),
+    nc={"place_a": SE3, "place_b": SE3, "weight": Motion, "stiffness": Sym6, "kp": None, "kd": None},
+)
+"""`weight`: 1 / mu of each row, 0 where there is none. `stiffness`: K^T diag(weight) K in the frame of body a."""
+
+constrained = partial(declare, tables(CONSTRAINT_INTS, CONSTRAINT_REALS))
+"""The decorator of every algorithm on constrained models."""
+
+
+class ConstrainedModel:
+    """A model with constraints, as algorithms take one: in the place of a `Model`."""
+
+    def __init__(
+        self, model: Model, constraints: Sequence[Constraint], mu: float, tolerance: float, most_iterations: int
+    ) -> None:
+        if model.coupling is not None:
+            raise ModelError(f"model {model.name!r} has mimic joints, which cannot be constrained yet")
+        self.model, self.constraints, self.coupling = model, tuple(constraints), None
+        self.joints = model.joints
+        self.nc, self.nm = len(self.constraints), sum(constraint.dim for constraint in self.constraints)
+        sizes = {"nc": self.nc, "nm": self.nm, "nmv": self.nm * model.nv, "nmm": self.nm**2}
+
+        def fill(ints: Any, reals: Any) -> None:
+            ints.most_iterations[0], reals.tolerance[0] = most_iterations, tolerance
+            fill_constraints(ints, reals, model, self.constraints, mu)
+
+        self.tables = TreeTables(model, Extension(CONSTRAINT_INTS, CONSTRAINT_REALS, sizes, fill))
+        self.handle = self.tables.handle
+
+
+def fill_constraints(ints: Any, reals: Any, model: Model, constraints: Sequence[Constraint], mu: float) -> None:
+    turned = [canonical_rotation(joint.kind, joint.axis) for joint in model.joints]
+    for i in range(model.njoints):
+        ints.held[i] = -1
+    row = 0
+    for c, constraint in enumerate(constraints):
+        a, b = constraint.joint_a, constraint.joint_b
+        ints.body_a[c], ints.body_b[c], ints.point[c] = a, b, constraint.point
+        ints.next_held[c], ints.held[a] = ints.held[a], c
+        ints.pulled[0] |= constraint.kp > 0
+        ints.first_row[c], ints.end_row[c] = row, row + constraint.dim
+        for axis in constraint.rows:
+            ints.row_axis[row] = axis
+            row += 1
+        for body in (a, b):
+            while body > 0:
+                ints.supports[body], body = 1, model.joints[body].parent
+        place = seen_from(turned[a], constraint.placement_a, np.eye(3))
+        reals.place_a[c] = se3(place)
+        reals.place_b[c] = se3(seen_from(turned[b], constraint.placement_b, np.eye(3)))
+        weight = np.zeros(6)
+        weight[list(constraint.rows)] = 1.0 / (mu * constraint.weight[list(constraint.rows)])
+        reals.weight[c] = Motion(Vec3(*weight[:3]), Vec3(*weight[3:]))
+        reals.stiffness[c] = stiffness(place, weight)
+        reals.kp[c], reals.kd[c] = constraint.kp, constraint.kd
+
+
+def stiffness(place: Array, weight: Array) -> Sym6:
+    """K^T diag(weight) K, K the motion of a frame by that of its body."""
+    R, p = place[:3, :3], place[:3, 3]
+    K = np.zeros((6, 6))
+    K[:3, :3] = K[3:, 3:] = R.T
+    K[:3, 3:] = -R.T @ np.array([[0, -p[2], p[1]], [p[2], 0, -p[0]], [-p[1], p[0], 0]])
+    full = K.T @ (weight[:, None] * K)
+    upper = np.triu_indices(3)
+    return Sym6(Sym3(*full[:3, :3][upper]), Mat3(*full[:3, 3:].ravel()), Sym3(*full[3:, 3:][upper]))
