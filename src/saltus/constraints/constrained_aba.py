@@ -24,9 +24,21 @@ from __future__ import annotations
 
 from saltus.constraints.measure import contact_goal, largest_row, load_rows, store_rows, weighted
 from saltus.constraints.tables import constrained
-from saltus.kernel import Layout, fabs, kernel, ld, less, lift, maximum, minimum, select, some, st, zero
+from saltus.kernel import Layout, kernel, ld, less, lift, minimum, select, some, st, zero
 from saltus.model.joint_kernels import add_along, add_motion, carried, component, joint_placement, joint_turn
-from saltus.spatial.algebra import SE3, Force, Mat3, Motion, Vec2, Vec3, act_force, act_inv, cross_force, power, turn_back
+from saltus.spatial.algebra import (
+    SE3,
+    Force,
+    Mat3,
+    Motion,
+    Vec2,
+    Vec3,
+    act_force,
+    act_inv,
+    cross_force,
+    power,
+    turn_back,
+)
 from saltus.spatial.inertia import Sym6, act_sym6, add_rigid, as_sym6, column, scaled, without
 
 WORK = Layout(
@@ -58,8 +70,8 @@ def _constrained_aba(tree, q, v, tau, active, target, start, w, a, forces, repor
             count = count + alive
             going = less(tolerance, minimum(residual, change))
     finish(tree, q, v, w, a)
-    for c in range(tree.nc):
-        store_rows(tree, c, w.push[c], forces)
+    for c in range(tree.nc):  # the multipliers that belong to these accelerations
+        store_rows(tree, c, w.push[c] - weighted(tree, c, w.miss[c], lift(1.0, o)), forces)
     st(report, 0, count)
     st(report, 1, residual)
     st(report, 2, change)
@@ -191,7 +203,7 @@ def push_back(tree, q, alive, w):
 
 @kernel
 def pass_on(tree, q, active, w, a):
-    """To the leaves: changes of accelerations; returns what is left of the constraints, and the largest change of a joint."""
+    """To the leaves: changes of accelerations; returns what is left of the constraints, and how much of it changed."""
     residual = largest = zero(q)
     for i in range(1, tree.nj):
         if tree.supports[i]:
@@ -200,13 +212,14 @@ def pass_on(tree, q, active, w, a):
             for k in range(tree.iv[i], tree.end[i]):
                 rate = w.rate[k] - power(change, w.gain[k])
                 st(a, k, ld(a, k) + rate)
-                largest = maximum(largest, fabs(rate))
                 change = add_along(change, tree.axis[k], rate)
             w.change[i], w.acceleration[i] = change, w.acceleration[i] + change
             c = tree.held[i]
             while c >= 0:
-                miss = w.miss[c] + act_inv(tree.place_a[c], change) * ld(active, c)
+                step = act_inv(tree.place_a[c], change) * ld(active, c)
+                miss = w.miss[c] + step
                 w.miss[c], residual = miss, largest_row(tree, c, miss, residual)
+                largest = largest_row(tree, c, step, largest)
                 c = tree.next_held[c]
     return residual, largest
 

@@ -7,7 +7,7 @@
 | weld (dim 6) | linear and angular | spatial |
 | rows | any of the six | spatial |
 
-A contact is a constraint whose B is fixed in the world. Conventions are Pinocchio's `RigidConstraintModel` in the local frame:
+A contact is a constraint whose B is fixed in the world. Conventions are those of Pinocchio's `RigidConstraintModel`, local:
 
     point:  R_A^T (dv_A/dt - dv_B/dt)            others:  a_A - X_AB a_B + v_A x X_AB v_B   (d/dt of v_A - X_AB v_B)
 
@@ -128,21 +128,34 @@ def LoopClosure(
     if rows is None and dim not in ROWS:
         raise ModelError(f"loop {label!r}: its dim is {dim}, expected 3 (point), 5 (hinge) or 6 (weld)")
     if a.joint == b.joint:
-        raise ModelError(f"loop {label!r}: both frames are on the same body, that of joint {model.joints[a.joint].name!r}")
+        raise ModelError(
+            f"loop {label!r}: both frames are on the same body, that of joint {model.joints[a.joint].name!r}"
+        )
     return Constraint(
         label, a.joint, a.placement, b.joint, b.placement, ROWS[dim] if rows is None else tuple(rows),
         rows is None and dim == 3, kp, kd, np.asarray(weight),
     )  # fmt: skip
 
 
-def JointLock(model: Model, joint: str | int, *, kp: float = 0.0, kd: float = 0.0, weight: ArrayLike = 1.0) -> Constraint:
+def JointLock(
+    model: Model, joint: str | int, *, kp: float = 0.0, kd: float = 0.0, weight: ArrayLike = 1.0
+) -> Constraint:
     """A joint that does not move: its body stays where it is, at neutral, relative to the body before it."""
     index = model.joint_index(joint)
     lock = model.joints[index]
     if index == 0:
         raise ModelError("the universe has no joint to lock")
     return Constraint(
-        f"lock of {lock.name}", index, np.eye(4), lock.parent, lock.placement, ROWS[6], False, kp, kd, np.asarray(weight)
+        f"lock of {lock.name}",
+        index,
+        np.eye(4),
+        lock.parent,
+        lock.placement,
+        ROWS[6],
+        False,
+        kp,
+        kd,
+        np.asarray(weight),
     )
 
 

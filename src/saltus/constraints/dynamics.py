@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
@@ -12,18 +12,30 @@ import numpy as np
 from saltus.arrays import Array, ArrayLike
 from saltus.constraints.constrained_aba import _constrained_aba
 from saltus.constraints.constraint import Constraint
+from saltus.constraints.kkt import solve_kkt
+from saltus.constraints.prox_ltl import _prox_ltl
 from saltus.constraints.tables import ConstrainedModel
 from saltus.model.checks import ModelError
 from saltus.model.model import Model
 
-METHODS = {"constrained_aba": _constrained_aba}
+METHODS: dict[str, Callable[[ConstrainedModel, tuple[Any, ...]], tuple[Array, Array, Array]]] = {
+    "constrained_aba": _constrained_aba.call,
+    "prox_ltl": _prox_ltl.call,
+    "kkt": solve_kkt,
+}
+"""Each takes (q, v, tau, active, target, start) and returns accelerations, forces, and (iterations, residual, change)."""
+
+TREES_ONLY = {"constrained_aba"}
+"""Methods for contacts; they know nothing of constraints between two moving bodies."""
 
 
 class Status(IntEnum):
     """How an iteration ended."""
 
     CONVERGED = 0  # all constraints are met to the tolerance
-    LEAST_SQUARES = 1  # they contradict each other: accelerations do not change any more, and miss them as little as can be
+    LEAST_SQUARES = (
+        1  # they contradict each other: accelerations do not change any more, and miss them as little as can be
+    )
     STOPPED = 2  # after the most iterations allowed
 
 
@@ -46,12 +58,24 @@ class ConstrainedDynamics:
         model: Model,
         constraints: Sequence[Constraint],
         method: str = "constrained_aba",
-        mu: float = 1e-6,
-        tolerance: float = 1e-10,
-        most_iterations: int = 20,
+        mu: float = 1e-5,
+        tolerance: float = 1e-9,
+        most_iterations: int = 50,
     ) -> None:
+        """mu: the amount that is added to the Delassus matrix's diagonal [1/kg, 1/(kg m^2)]; smaller converges in fewer
+        iterations, larger keeps more digits.
+        tolerance: on what is left of the constraints [m/s^2, rad/s^2].
+        """
         if method not in METHODS:
             raise ModelError(f"unknown method {method!r}, expected one of {', '.join(METHODS)}")
+        loops = [constraint.name for constraint in constraints if constraint.joint_b > 0]
+        if loops and method in TREES_ONLY:
+            rest = ", ".join(set(METHODS) - TREES_ONLY)
+            raise ModelError(f"method {method!r} is for contacts; {loops[0]!r} ties two bodies, expected one of {rest}")
+        if not (0 < mu < np.inf and tolerance >= 0 and most_iterations > 0):
+            raise ModelError(
+                f"mu = {mu}, tolerance = {tolerance}, most_iterations = {most_iterations}: expected positive numbers"
+            )
         self.model, self.constraints, self.method = model, tuple(constraints), method
         self.mu, self.tolerance = mu, tolerance
         self._problem = ConstrainedModel(model, constraints, mu, tolerance, most_iterations)
@@ -76,7 +100,7 @@ class ConstrainedDynamics:
             q, v, tau, self._all if active is None else active, self._none if target is None else target,
             self._none if start is None else start,
         )  # fmt: skip
-        a, forces, report = METHODS[self.method].call(self._problem, inputs)
+        a, forces, report = METHODS[self.method](self._problem, inputs)
         residual, change = report[..., 1], report[..., 2]
         status = np.where(residual <= self.tolerance, 0, np.where(change <= self.tolerance, 1, 2))
         return Solution(a, forces, report[..., 0].astype(int), residual, status)

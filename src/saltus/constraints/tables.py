@@ -28,8 +28,10 @@ CONSTRAINT_INTS: Layout = INTS.extended(
 CONSTRAINT_REALS: Layout = REALS.extended(
     one=dict.fromkeys(("tolerance",)),
     nc={"place_a": SE3, "place_b": SE3, "weight": Motion, "stiffness": Sym6, "kp": None, "kd": None},
+    nm={"mu": None},
 )
-"""`weight`: 1 / mu of each row, 0 where there is none. `stiffness`: K^T diag(weight) K in the frame of body a."""
+"""`mu`: of each row. `weight`: 1 / mu of each of the six, 0 where a constraint has no such row. `stiffness`:
+K^T diag(weight) K in the frame of body a."""
 
 constrained = partial(declare, tables(CONSTRAINT_INTS, CONSTRAINT_REALS))
 """The decorator of every algorithm on constrained models."""
@@ -45,6 +47,7 @@ class ConstrainedModel:
             raise ModelError(f"model {model.name!r} has mimic joints, which cannot be constrained yet")
         self.model, self.constraints, self.coupling = model, tuple(constraints), None
         self.joints = model.joints
+        self.mu = mu * np.concatenate([np.empty(0), *(x.weight[list(x.rows)] for x in self.constraints)])  # of each row
         self.nc, self.nm = len(self.constraints), sum(constraint.dim for constraint in self.constraints)
         sizes = {"nc": self.nc, "nm": self.nm, "nmv": self.nm * model.nv, "nmm": self.nm**2}
 
@@ -68,7 +71,7 @@ def fill_constraints(ints: Any, reals: Any, model: Model, constraints: Sequence[
         ints.pulled[0] |= constraint.kp > 0
         ints.first_row[c], ints.end_row[c] = row, row + constraint.dim
         for axis in constraint.rows:
-            ints.row_axis[row] = axis
+            ints.row_axis[row], reals.mu[row] = axis, mu * constraint.weight[axis]
             row += 1
         for body in (a, b):
             while body > 0:
