@@ -41,13 +41,28 @@ class Status(IntEnum):
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """Accelerations and forces, each with the leading shape of the inputs."""
+    """Accelerations and forces, each with the leading shape of the inputs, and how the iteration ended."""
 
     a: Array  # (..., nv) [rad/s^2, m/s^2]
     forces: Array  # (..., nm) on body a of each constraint, along its rows [N, N m]
-    iterations: Array  # (...)
-    residual: Array  # (...) the largest row that is left of the constraints [m/s^2, rad/s^2]
-    status: Array  # (...) of `Status`
+    report: Array  # (..., 3) iterations; largest row that is left of the constraints; and its last change
+    tolerance: float
+
+    @property
+    def iterations(self) -> Array:
+        """(...)"""
+        return self.report[..., 0].astype(int)
+
+    @property
+    def residual(self) -> Array:
+        """(...), the largest row that is left of the constraints [m/s^2, rad/s^2]."""
+        return self.report[..., 1]
+
+    @property
+    def status(self) -> Array:
+        """(...) of `Status`."""
+        still = np.where(self.report[..., 2] <= self.tolerance, Status.LEAST_SQUARES, Status.STOPPED)
+        return np.where(self.residual <= self.tolerance, Status.CONVERGED, still)
 
 
 class ConstrainedDynamics:
@@ -79,6 +94,7 @@ class ConstrainedDynamics:
         self.model, self.constraints, self.method = model, tuple(constraints), method
         self.mu, self.tolerance = mu, tolerance
         self._problem = ConstrainedModel(model, constraints, mu, tolerance, most_iterations)
+        self._run = METHODS[method]
         self._all, self._none = np.ones(self._problem.nc), np.zeros(self._problem.nm)
 
     def solve(
@@ -100,7 +116,4 @@ class ConstrainedDynamics:
             q, v, tau, self._all if active is None else active, self._none if target is None else target,
             self._none if start is None else start,
         )  # fmt: skip
-        a, forces, report = METHODS[self.method](self._problem, inputs)
-        residual, change = report[..., 1], report[..., 2]
-        status = np.where(residual <= self.tolerance, 0, np.where(change <= self.tolerance, 1, 2))
-        return Solution(a, forces, report[..., 0].astype(int), residual, status)
+        return Solution(*self._run(self._problem, inputs), self.tolerance)

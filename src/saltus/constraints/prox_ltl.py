@@ -9,7 +9,7 @@ once; an iteration is two triangular solves of size m. O(n d^2 + m d^2 + m^2 d +
 
 | paper | code | what | shape |
 |---|---|---|---|
-| U_M, D_M | `M`, `pivot` | factors of the inertia matrix, in place | nv nv, nv |
+| U_M, D_M^-1 | `M`, `inverse` | factors of the inertia matrix, in place | nv nv, nv |
 | J U^-T | `J` | in place | nm nv |
 | Lambda_mu^-1 | `delassus`, `scale` | damped Delassus matrix, then its factors L and D, in place | nm nm, nm |
 | a_free | `rest` | U^-1 (tau - b), then accelerations | nv |
@@ -28,7 +28,7 @@ from saltus.kernel import Layout, fabs, kernel, ld, less, lift, maximum, minimum
 
 WORK = Layout(
     nj=BODIES,
-    nv={**AXES, "rest": None, "pivot": None},
+    nv={**AXES, "rest": None, "inverse": None, "scaled": None},
     nvv={"M": None},
     nmv={"J": None},
     nmm={"delassus": None},
@@ -42,13 +42,13 @@ WORK = Layout(
     work=WORK,
 )
 def _prox_ltl(tree, q, v, tau, active, target, start, w, a, forces, report):
-    nv, nm, o = tree.nv, tree.nm, zero(q)
+    nv, o = tree.nv, zero(q)
     move_bodies(tree, q, v, w)
     collect_bodies(tree, q, tau, w, w.M, w.rest)
     aim_rows(tree, active, target, w, w.J, w.goal)
-    factor(tree, w.M, w.pivot)
+    factor(tree, w.M, w.inverse)
     project(tree, w)
-    factor_dense(w.delassus, w.scale, nm)
+    factor_dense(w.delassus, w.scale, tree.nm)
 
     for c in range(tree.nc):
         for r in range(tree.first_row[c], tree.end_row[c]):
@@ -63,13 +63,15 @@ def _prox_ltl(tree, q, v, tau, active, target, start, w, a, forces, report):
             count = count + alive
             going = less(tree.tolerance[0], minimum(residual, change))
 
-    for r in range(nm):
-        push = ld(w.push, r)
-        st(forces, r, push)
-        for k in range(nv):
-            st(w.rest, k, ld(w.rest, k) + ld(w.J, r * nv + k) * push)
+    for c in range(tree.nc):
+        for r in range(tree.first_row[c], tree.end_row[c]):
+            push = ld(w.push, r)
+            st(forces, r, push)
+            for n in range(tree.first_mover[c], tree.end_mover[c]):
+                k = tree.mover[n]
+                st(w.rest, k, ld(w.rest, k) + ld(w.J, r * nv + k) * push)
     for k in range(nv):
-        st(a, k, ld(w.rest, k) / ld(w.pivot, k))
+        st(a, k, ld(w.rest, k) * ld(w.inverse, k))
     solve_lower(tree, w.M, a)
     st(report, 0, count)
     st(report, 1, residual)
@@ -79,30 +81,39 @@ def _prox_ltl(tree, q, v, tau, active, target, start, w, a, forces, report):
 @kernel
 def project(tree, w):
     """J becomes J U^-T, rest becomes U^-1 rest, goal what the free motion leaves of it; and the damped Delassus matrix."""
-    nv = tree.nv
+    nv, nm = tree.nv, tree.nm
+    for k in range(nv):
+        w.inverse[k] = 1.0 / w.inverse[k]
     solve_upper(tree, w.M, w.rest)
     for c in range(tree.nc):
+        first, end = tree.first_mover[c], tree.end_mover[c]
         for r in range(tree.first_row[c], tree.end_row[c]):
-            solve_upper(tree, w.M, tail(w.J, r * nv))
-            left = ld(w.goal, r)
-            for k in range(nv):
-                left = left - ld(w.J, r * nv + k) * ld(w.rest, k) / ld(w.pivot, k)
+            row, left = tail(w.J, r * nv), ld(w.goal, r)
+            for n in range(first, end):
+                k = tree.mover[n]
+                entry, i = ld(row, k), tree.above[k]
+                while i >= 0:
+                    st(row, i, ld(row, i) - ld(w.M, i * nv + k) * entry)
+                    i = tree.above[i]
+                scaled = entry * ld(w.inverse, k)
+                left = left - scaled * ld(w.rest, k)
+                st(w.scaled, k, scaled)
             st(w.goal, r, left)
             for s in range(r + 1):
                 total = zero(w.goal)
-                for k in range(nv):
-                    total = total + ld(w.J, r * nv + k) * ld(w.J, s * nv + k) / ld(w.pivot, k)
-                st(w.delassus, r * tree.nm + s, total)
-            st(w.delassus, r * tree.nm + r, ld(w.delassus, r * tree.nm + r) + tree.mu[r])
+                for n in range(first, end):
+                    k = tree.mover[n]
+                    total = total + ld(w.scaled, k) * ld(w.J, s * nv + k)
+                st(w.delassus, r * nm + s, total)
+            st(w.delassus, r * nm + r, ld(w.delassus, r * nm + r) + tree.mu[r])
 
 
 @kernel
 def factor_dense(A, D, n):
-    """In place: the lower triangle of A becomes L of L D L^T."""
+    """In place: the lower triangle of A becomes L of L D^-1 L^T, L with a unit diagonal."""
     for k in range(n):
-        pivot = ld(A, k * n + k)
-        st(D, k, pivot)
-        inverse = 1.0 / pivot
+        inverse = 1.0 / ld(A, k * n + k)
+        st(D, k, inverse)
         for i in range(k + 1, n):
             ratio = ld(A, i * n + k) * inverse
             for j in range(k + 1, i + 1):
@@ -113,14 +124,14 @@ def factor_dense(A, D, n):
 
 @kernel
 def solve_dense(L, D, n, x):
-    """x = (L D L^T)^-1 x"""
+    """x = (L D^-1 L^T)^-1 x"""
     for i in range(n):
         total = ld(x, i)
         for j in range(i):
             total = total - ld(L, i * n + j) * ld(x, j)
         st(x, i, total)
     for i in range(n - 1, -1, -1):
-        total = ld(x, i) / ld(D, i)
+        total = ld(x, i) * ld(D, i)
         for j in range(i + 1, n):
             total = total - ld(L, j * n + i) * ld(x, j)
         st(x, i, total)

@@ -19,11 +19,13 @@ from saltus.spatial.inertia import Sym6
 CONSTRAINT_INTS: Layout = INTS.extended(
     one=dict.fromkeys(("most_iterations", "pulled")),
     nj=dict.fromkeys(("held", "supports")),
-    nc=dict.fromkeys(("body_a", "body_b", "point", "next_held", "first_row", "end_row")),
+    nc=dict.fromkeys(("body_a", "body_b", "point", "next_held", "first_row", "end_row", "first_mover", "end_mover")),
     nm=dict.fromkeys(("row_axis",)),
+    ns=dict.fromkeys(("mover",)),
 )
 """`pulled`: a constraint has a gain on its placement. `held`: the first constraint whose frame A is on this body, or -1;
-`next_held`: the next one there. `supports`: the body moves a constrained one. `row_axis`: which of the six rows it is."""
+`next_held`: the next one there. `supports`: the body moves a constrained one. `row_axis`: which of the six rows it is.
+`mover`: the degrees of freedom that move body a or b of a constraint, from the leaves to the root."""
 
 CONSTRAINT_REALS: Layout = REALS.extended(
     one=dict.fromkeys(("tolerance",)),
@@ -49,14 +51,37 @@ class ConstrainedModel:
         self.joints = model.joints
         self.mu = mu * np.concatenate([np.empty(0), *(x.weight[list(x.rows)] for x in self.constraints)])  # of each row
         self.nc, self.nm = len(self.constraints), sum(constraint.dim for constraint in self.constraints)
-        sizes = {"nc": self.nc, "nm": self.nm, "nmv": self.nm * model.nv, "nmm": self.nm**2}
+        movers = [moving(model, constraint) for constraint in self.constraints]
+        sizes = {
+            "ns": sum(map(len, movers)),
+            "nc": self.nc,
+            "nm": self.nm,
+            "nmv": self.nm * model.nv,
+            "nmm": self.nm**2,
+        }
 
         def fill(ints: Any, reals: Any) -> None:
             ints.most_iterations[0], reals.tolerance[0] = most_iterations, tolerance
             fill_constraints(ints, reals, model, self.constraints, mu)
+            start = 0
+            for c, dofs in enumerate(movers):
+                ints.first_mover[c], ints.end_mover[c] = start, start + len(dofs)
+                for k in dofs:
+                    ints.mover[start], start = k, start + 1
 
         self.tables = TreeTables(model, Extension(CONSTRAINT_INTS, CONSTRAINT_REALS, sizes, fill))
         self.handle = self.tables.handle
+
+
+def moving(model: Model, constraint: Constraint) -> list[int]:
+    """The degrees of freedom that move body a or b, the last one first."""
+    dofs: set[int] = set()
+    for body in (constraint.joint_a, constraint.joint_b):
+        while body > 0:
+            joint = model.joints[body]
+            dofs.update(range(joint.iv, joint.iv + joint.nv))
+            body = joint.parent
+    return sorted(dofs, reverse=True)
 
 
 def fill_constraints(ints: Any, reals: Any, model: Model, constraints: Sequence[Constraint], mu: float) -> None:

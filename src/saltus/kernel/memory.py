@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from saltus.kernel.tuples import Scalar, components, is_scalar, leaf_count
 
-SIZES = ("nj", "nq", "nv", "nf", "nvv", "nc", "nm", "nmv", "nmm")
+SIZES = ("nj", "nq", "nv", "nf", "nvv", "nc", "nm", "nmv", "nmm", "ns")
 """Numbers of joints (with the universe), coordinates, degrees of freedom, frames, and entries of a matrix (nv, nv); of
-constraints, their rows, and entries of matrices (nm, nv) and (nm, nm)."""
+constraints, their rows, entries of matrices (nm, nv) and (nm, nm), and of the lists of what moves each constraint."""
 
 ONE = "one"
 """The group of a layout that has one record."""
