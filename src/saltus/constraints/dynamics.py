@@ -14,6 +14,7 @@ from saltus.constraints.constrained_aba import _constrained_aba
 from saltus.constraints.constraint import Constraint
 from saltus.constraints.kkt import solve_kkt
 from saltus.constraints.prox_ltl import _prox_ltl
+from saltus.constraints.prox_ltls import _prox_ltls
 from saltus.constraints.tables import ConstrainedModel
 from saltus.model.checks import ModelError
 from saltus.model.model import Model
@@ -21,12 +22,17 @@ from saltus.model.model import Model
 METHODS: dict[str, Callable[[ConstrainedModel, tuple[Any, ...]], tuple[Array, Array, Array]]] = {
     "constrained_aba": _constrained_aba.call,
     "prox_ltl": _prox_ltl.call,
+    "prox_ltls": _prox_ltls.call,
     "kkt": solve_kkt,
 }
 """Each takes (q, v, tau, active, target, start) and returns accelerations, forces, and (iterations, residual, change)."""
 
 TREES_ONLY = {"constrained_aba"}
 """Methods for contacts; they know nothing of constraints between two moving bodies."""
+
+
+DEFAULT_MU = {"prox_ltls": 1e-3}
+"""Where 1e-5 is too little: this method adds 1 / mu to an inertia matrix, and rounds at that size."""
 
 
 class Status(IntEnum):
@@ -73,16 +79,17 @@ class ConstrainedDynamics:
         model: Model,
         constraints: Sequence[Constraint],
         method: str = "constrained_aba",
-        mu: float = 1e-5,
+        mu: float | None = None,
         tolerance: float = 1e-9,
         most_iterations: int = 50,
     ) -> None:
         """mu: the amount that is added to the Delassus matrix's diagonal [1/kg, 1/(kg m^2)]; smaller converges in fewer
-        iterations, larger keeps more digits.
+        iterations, larger keeps more digits. By default what suits the method.
         tolerance: on what is left of the constraints [m/s^2, rad/s^2].
         """
         if method not in METHODS:
             raise ModelError(f"unknown method {method!r}, expected one of {', '.join(METHODS)}")
+        mu = DEFAULT_MU.get(method, 1e-5) if mu is None else mu
         loops = [constraint.name for constraint in constraints if constraint.joint_b > 0]
         if loops and method in TREES_ONLY:
             rest = ", ".join(set(METHODS) - TREES_ONLY)

@@ -46,7 +46,7 @@ def _prox_ltl(tree, q, v, tau, active, target, start, w, a, forces, report):
     move_bodies(tree, q, v, w)
     collect_bodies(tree, q, tau, w, w.M, w.rest)
     aim_rows(tree, active, target, w, w.J, w.goal)
-    factor(tree, w.M, w.inverse)
+    factor(tree.above, nv, w.M, w.inverse)
     project(tree, w)
     factor_dense(w.delassus, w.scale, tree.nm)
 
@@ -72,7 +72,7 @@ def _prox_ltl(tree, q, v, tau, active, target, start, w, a, forces, report):
                 st(w.rest, k, ld(w.rest, k) + ld(w.J, r * nv + k) * push)
     for k in range(nv):
         st(a, k, ld(w.rest, k) * ld(w.inverse, k))
-    solve_lower(tree, w.M, a)
+    solve_lower(tree.above, nv, w.M, a)
     st(report, 0, count)
     st(report, 1, residual)
     st(report, 2, change)
@@ -84,7 +84,7 @@ def project(tree, w):
     nv, nm = tree.nv, tree.nm
     for k in range(nv):
         w.inverse[k] = 1.0 / w.inverse[k]
-    solve_upper(tree, w.M, w.rest)
+    solve_upper(tree.above, nv, w.M, w.rest)
     for c in range(tree.nc):
         first, end = tree.first_mover[c], tree.end_mover[c]
         for r in range(tree.first_row[c], tree.end_row[c]):

@@ -52,6 +52,7 @@ def move_bodies(tree, q, v, w):
     if tree.nj > 1:
         X = SE3(X.R, -joint_placement(tree, 1, q, Vec2(one, o)).p)
     w.place[0], w.velocity[0], w.drift[0] = X, Motion(none, none), Motion(none, none)
+    w.composite[0] = Rigid(o, none, Sym3(o, o, o, o, o, o))
     for i in range(1, tree.nj):
         parent = tree.parent[i]
         X, velocity, drift = placed_after(tree, i, q, w.place[parent]), w.velocity[parent], w.drift[parent]
@@ -73,7 +74,7 @@ def collect_bodies(tree, q, tau, w, M, rest):
     """To the root: the upper triangle of M, and tau - b."""
     o = zero(q)
     composite = Rigid(o, Vec3(o, o, o), Sym3(o, o, o, o, o, o))
-    w.composite[0], w.force[0] = composite, Force(Vec3(o, o, o), Vec3(o, o, o))
+    w.force[0] = Force(Vec3(o, o, o), Vec3(o, o, o))
     for i in range(tree.nj - 1, 0, -1):
         composite, force = collect(tree, i, composite, w), w.force[i]
         w.force[tree.parent[i]] = w.force[tree.parent[i]] + force

@@ -19,13 +19,15 @@ from saltus.spatial.inertia import Sym6
 CONSTRAINT_INTS: Layout = INTS.extended(
     one=dict.fromkeys(("most_iterations", "pulled")),
     nj=dict.fromkeys(("held", "supports")),
+    nv=dict.fromkeys(("joined",)),
     nc=dict.fromkeys(("body_a", "body_b", "point", "next_held", "first_row", "end_row", "first_mover", "end_mover")),
     nm=dict.fromkeys(("row_axis",)),
     ns=dict.fromkeys(("mover",)),
 )
 """`pulled`: a constraint has a gain on its placement. `held`: the first constraint whose frame A is on this body, or -1;
 `next_held`: the next one there. `supports`: the body moves a constrained one. `row_axis`: which of the six rows it is.
-`mover`: the degrees of freedom that move body a or b of a constraint, from the leaves to the root."""
+`mover`: the degrees of freedom that move body a or b of a constraint, from the leaves to the root. `joined`: as `above`, in
+the tree along which a matrix can be factored that ties the bodies of each loop."""
 
 CONSTRAINT_REALS: Layout = REALS.extended(
     one=dict.fromkeys(("tolerance",)),
@@ -63,6 +65,8 @@ class ConstrainedModel:
         def fill(ints: Any, reals: Any) -> None:
             ints.most_iterations[0], reals.tolerance[0] = most_iterations, tolerance
             fill_constraints(ints, reals, model, self.constraints, mu)
+            for k, above in enumerate(elimination_tree(ints.above, model.nv, self.constraints, movers)):
+                ints.joined[k] = above
             start = 0
             for c, dofs in enumerate(movers):
                 ints.first_mover[c], ints.end_mover[c] = start, start + len(dofs)
@@ -82,6 +86,27 @@ def moving(model: Model, constraint: Constraint) -> list[int]:
             dofs.update(range(joint.iv, joint.iv + joint.nv))
             body = joint.parent
     return sorted(dofs, reverse=True)
+
+
+def elimination_tree(
+    above: Any, nv: int, constraints: Sequence[Constraint], movers: Sequence[Sequence[int]]
+) -> list[int]:
+    """For every degree of freedom the last one before it that its elimination touches, if loops tie all that move them."""
+    touched: list[set[int]] = []
+    for k in range(nv):
+        before = int(above[k])
+        touched.append(set() if before < 0 else touched[before] | {before})
+    touched = [set(each) for each in touched]
+    for constraint, dofs in zip(constraints, movers, strict=True):
+        if constraint.joint_b > 0:
+            for k in dofs:
+                touched[k] |= {i for i in dofs if i < k}
+    parents = [-1] * nv
+    for k in range(nv - 1, -1, -1):
+        if touched[k]:
+            parents[k] = max(touched[k])
+            touched[parents[k]] |= touched[k] - {parents[k]}
+    return parents
 
 
 def fill_constraints(ints: Any, reals: Any, model: Model, constraints: Sequence[Constraint], mu: float) -> None:
