@@ -1,21 +1,27 @@
-# Everything on a fresh machine that has python3 (3.11 or later): `make test`, `make demo`, `make bench`.
+# Everything on a fresh machine that has python3 (3.11 or later): `make test`, `make demo`, `make docs`, `make bench`.
 # The first call makes .venv; compiled kernels are kept in .cache, keyed on the sources they come from.
 
 PYTHON ?= python3
 JOBS   ?= 2
 BIN    := .venv/bin
 STAMP  := .venv/.installed
+PLAIN  := .venv/.installed-plain
 
 export SALTUS_CACHE_DIR := $(CURDIR)/.cache/saltus
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: venv browser lint format warmup test demo bench clean
+.PHONY: venv browser lint format warmup test demo docs bench clean
 
 venv: $(STAMP)
 
-$(STAMP): pyproject.toml
-	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+$(STAMP): $(PLAIN)
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	touch $@
+
+# What users have: enough for the demo, and much less than what tests and documentation need.
+$(PLAIN): pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --editable .
 	touch $@
 
 # Tests of the viewer drive Chromium, a system package; whoever may not install one asks who may.
@@ -38,11 +44,16 @@ warmup: venv
 test: lint warmup browser
 	$(BIN)/pytest -n $(JOBS)
 
-demo: venv
+# Opens the viewer, and waits, if somebody sits at a terminal.
+demo: $(PLAIN)
 	$(BIN)/python examples/tumble.py
+
+# A site that any browser opens from disk: docs/_build/html/index.html. A warning is an error.
+docs: venv
+	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going --builder html docs docs/_build/html
 
 bench: warmup
 	$(BIN)/python -m benchmarks
 
 clean:
-	rm -rf .venv .cache demo .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf .venv .cache demo docs/_build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

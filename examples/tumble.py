@@ -1,22 +1,22 @@
-"""A quadruped thrown into a free tumble: what is conserved, and how fast the dynamics run.
+"""The first five minutes: a quadruped thrown into a free tumble, then standing still, on paper and on a page.
 
-    python examples/tumble.py            prints two tables and writes demo/tumble.png
+    python examples/tumble.py            two tables, a picture, two replay files, and the viewer
+    python examples/tumble.py --no-view  the same without the viewer
 
-The robot flies for five seconds under gravity, its joints free, integrated by the fourth-order Runge-Kutta-Munthe-Kaas
-method: within a step the configuration is q0 (+) x, and the tangent vector x, an ordinary vector, follows
+The robot flies for five seconds under gravity, its joints free. Energy and the angular momentum about the centre of mass
+must stay as they were, and the linear momentum must change by m g t; the method of integration knows of none of them.
 
-    dx/dt = J(x)^-1 v,      dv/dt = aba(q0 (+) x, v, 0),
-
-J the right Jacobian of the exponential map; without it the order would be two. Energy and the angular momentum about the
-centre of mass must stay as they were, and the linear momentum must change by m g t; the method knows of none of them.
+Files go to the folder `demo`. The viewer opens if somebody sits at a terminal, and waits for him.
 """
 
 from __future__ import annotations
 
+import argparse
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,93 +25,34 @@ import saltus as sl
 
 Array = NDArray[np.float64]
 
-DURATION = 5.0  # s
 STEP = 1e-3  # s
-PICTURE = Path(__file__).parents[1] / "demo" / "tumble.png"
-
-
-def quadruped() -> sl.Model:
-    """Solo12, if the package example-robot-data is installed, else a robot of the same build."""
-    for folder in map(Path, sys.path):
-        file = folder / "cmeel.prefix/share/example-robot-data/robots/solo_description/robots/solo12.urdf"
-        if file.exists():
-            return sl.load_urdf(file, floating_base=True)
-    return boxes_on_legs()
-
-
-def boxes_on_legs() -> sl.Model:
-    """A trunk with four legs of three joints, 2.5 kg."""
-    builder = sl.ModelBuilder("quadruped")
-    trunk = builder.add_joint("root_joint", "free_flyer")
-    builder.add_body(trunk, 1.2, inertia=np.diag([0.005, 0.014, 0.018]))
-    for name, x, y in (("FL", 0.19, 0.1), ("FR", 0.19, -0.1), ("HL", -0.19, 0.1), ("HR", -0.19, -0.1)):
-        hip = builder.add_joint(f"{name}_HAA", "revolute", trunk, moved(x, y, 0.0), axis=(1, 0, 0))
-        builder.add_body(hip, 0.15, inertia=np.diag([1e-4, 1e-4, 1e-4]))
-        upper = builder.add_joint(f"{name}_HFE", "revolute", hip, moved(0.0, np.copysign(0.04, y), 0.0), axis=(0, 1, 0))
-        builder.add_body(upper, 0.14, com=(0, 0, -0.08), inertia=np.diag([4e-4, 4e-4, 4e-5]))
-        lower = builder.add_joint(f"{name}_KFE", "revolute", upper, moved(0.0, 0.0, -0.16), axis=(0, 1, 0))
-        builder.add_body(lower, 0.04, com=(0, 0, -0.08), inertia=np.diag([1e-4, 1e-4, 1e-5]))
-    return builder.build()
-
-
-def moved(x: float, y: float, z: float) -> Array:
-    placement = np.eye(4)
-    placement[:3, 3] = x, y, z
-    return placement
-
-
-def rates(robot: sl.Model, start: Array, x: Array, v: Array) -> tuple[Array, Array]:
-    """dx/dt and dv/dt at the configuration start (+) x."""
-    q = sl.integrate(robot, start, x)
-    _, inverse_jacobian = sl.difference_jacobians(robot, start, q)
-    return inverse_jacobian @ v, sl.aba(robot, q, v, np.zeros(robot.nv))
-
-
-def step(robot: sl.Model, q: Array, v: Array, h: float) -> tuple[Array, Array]:
-    """One step of fourth order: Runge-Kutta's, on the tangent vector x and on v."""
-    x1, v1 = rates(robot, q, np.zeros(robot.nv), v)
-    x2, v2 = rates(robot, q, h / 2 * x1, v + h / 2 * v1)
-    x3, v3 = rates(robot, q, h / 2 * x2, v + h / 2 * v2)
-    x4, v4 = rates(robot, q, h * x3, v + h * v3)
-    return sl.integrate(robot, q, h / 6 * (x1 + 2 * x2 + 2 * x3 + x4)), v + h / 6 * (v1 + 2 * v2 + 2 * v3 + v4)
-
-
-def flight(robot: sl.Model, q: Array, v: Array, duration: float, h: float) -> Iterator[tuple[Array, Array]]:
-    """The states after 0, 1, 2 ... steps."""
-    yield q, v
-    for _ in range(round(duration / h)):
-        q, v = step(robot, q, v, h)
-        yield q, v
+FRAME = 0.02  # s between the pictures of a replay
+FRICTION = 0.7
 
 
 def throw(robot: sl.Model) -> tuple[Array, Array]:
-    """Legs half bent, thrown up and forward, spinning about all axes, with the legs swinging."""
-    q, v = robot.neutral(), np.zeros(robot.nv)
-    q[7:] = np.tile([0.1, 0.6, -1.2], 4)
-    v[:6] = 1.0, 0.3, 20.0, 3.0, 5.0, 2.0
+    """From where it stands, thrown up and forward, to be back in five seconds, spinning, with the legs swinging."""
+    q, v = robot.reference_configurations["standing"], np.zeros(robot.nv)
+    v[:6] = 1.0, 0.3, 24.5, 3.0, 5.0, 2.0
     v[6:] = np.random.default_rng(1).uniform(-2.0, 2.0, robot.nv - 6)
     return q, v
 
 
-def drifts(robot: sl.Model, t: Array, q: Array, v: Array) -> dict[str, Array]:
-    """How far each conserved quantity is from its value at the start, relative to its size then; for the energy, to that of
-    the tumble alone: the kinetic energy less that of the flight of the centre of mass."""
-    kinetic, momentum = sl.kinetic_energy(robot, q, v), sl.centroidal_momentum(robot, q, v)
-    energy = kinetic + sl.potential_energy(robot, q)
-    linear = momentum[:, :3] - robot.total_mass * t[:, None] * robot.gravity
-    angular = momentum[:, 3:]
-    tumble = kinetic[0] - linear[0] @ linear[0] / (2 * robot.total_mass)
-    return {
-        "energy": abs(energy - energy[0]) / tumble,
-        "linear momentum": np.linalg.norm(linear - linear[0], axis=1) / np.linalg.norm(linear[0]),
-        "angular momentum": np.linalg.norm(angular - angular[0], axis=1) / np.linalg.norm(angular[0]),
-    }
-
-
 def observed_order(robot: sl.Model, q: Array, v: Array) -> float:
     """From the change of the last configuration when the step is halved, and halved again."""
-    last = [list(flight(robot, q, v, 0.4, h))[-1][0] for h in (4e-3, 2e-3, 1e-3)]
+    last = [sl.rollout(robot, q, v, duration=0.4, dt=dt).q[-1] for dt in (2e-3, 1e-3, 5e-4)]
     return float(np.log2(sl.distance(robot, last[0], last[1]) / sl.distance(robot, last[1], last[2])))
+
+
+def standing(robot: sl.Model) -> dict[str, Any]:
+    """What to show of a robot that stands: its pose, its feet, and forces straight up that carry it without turning it."""
+    q, feet = robot.reference_configurations["standing"], sl.robot_frames("quadruped").feet
+    lever = np.array([sl.frame_placement(robot, q, foot)[:2, 3] for foot in feet]) - sl.center_of_mass(robot, q)[:2]
+    balance = np.vstack([np.ones(len(feet)), lever.T])  # the sum of the forces, and their moments
+    weight = -robot.total_mass * robot.gravity[2]
+    forces = np.zeros((len(feet), 3))
+    forces[:, 2] = np.linalg.lstsq(balance, np.array([weight, 0.0, 0.0]))[0]
+    return {"q": q, "contacts": feet, "forces": forces, "friction": FRICTION}
 
 
 def seconds_per_call(call: Callable[[], object]) -> float:
@@ -144,15 +85,16 @@ def throughput(robot: sl.Model) -> list[tuple[str, float]]:
     return rows
 
 
-def draw(t: Array, q: Array, drift: dict[str, Array], file: Path) -> None:
+def draw(flight: sl.Trajectory, drifts: list[sl.Drift], file: Path) -> None:
     import matplotlib
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
+    t, q = flight.t, flight.q
     figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.5), layout="constrained", width_ratios=(1.15, 1))
-    for (name, values), colour in zip(drift.items(), ("tab:blue", "tab:orange", "tab:green"), strict=True):
-        left.semilogy(t[1:], np.maximum(values[1:], 1e-17), label=name, color=colour, linewidth=1)
+    for drift, colour in zip(drifts, ("tab:blue", "tab:orange", "tab:green"), strict=True):
+        left.semilogy(t[1:], np.maximum(drift.relative[1:], 1e-17), label=drift.name, color=colour, linewidth=1)
     left.set(xlabel="time [s]", ylabel="relative drift", title="what should be conserved", xlim=(0, t[-1]))
     left.grid(alpha=0.3)
     left.legend(loc="lower right")
@@ -166,34 +108,53 @@ def draw(t: Array, q: Array, drift: dict[str, Array], file: Path) -> None:
     right.set(xlabel="x [m]", ylabel="z [m]", title="path of the trunk, and where its nose points")
     right.grid(alpha=0.3)
     figure.colorbar(points, ax=right, label="time [s]")
-    file.parent.mkdir(exist_ok=True)
     figure.savefig(file, dpi=130)
 
 
-def main() -> None:
-    robot = quadruped()
-    q0, v0 = throw(robot)
-    step(robot, q0, v0, STEP)  # compiles what is not in the cache
-    start = time.perf_counter()
-    states = list(flight(robot, q0, v0, DURATION, STEP))
-    spent = time.perf_counter() - start
-    q, v = map(np.array, zip(*states, strict=True))
-    t = STEP * np.arange(len(q), dtype=np.float64)
-    drift = drifts(robot, t, q, v)
+def show(robot: sl.Model, tumble: Array) -> None:
+    """The viewer: first the tumble, then the robot on its feet."""
+    with sl.view.show(robot, tumble, FRAME, play=True) as viewer:
+        print(f"\nopen {viewer.url} in a browser: the tumble, over and over")
+        input("Enter: stand still ")
+        viewer.update(**standing(robot))
+        input("Enter: end ")
 
-    print(f"{robot.name}: {robot.nv} degrees of freedom, {robot.total_mass:.2f} kg, {DURATION:g} s of free tumble")
-    order = observed_order(robot, q0, v0)
-    print(f"{len(q) - 1} steps of {1e3 * STEP:g} ms in {spent:.2f} s; observed order {order:.2f}\n")
-    print(f"{'conserved':<20}{'largest relative drift':>24}")
-    for name, values in drift.items():
-        print(f"{name:<20}{values.max():>24.1e}")
-    print(f"\n{'forward dynamics (aba)':<34}{'robots per second':>18}{'ratio':>8}")
+
+def main(seconds: float, folder: Path, view: bool) -> None:
+    robot = sl.load_robot("quadruped")
+    q, v = throw(robot)
+    sl.rollout(robot, q, v, duration=STEP, dt=STEP)  # compiles what is not in the cache
+    start = time.perf_counter()
+    flight = sl.rollout(robot, q, v, duration=seconds, dt=STEP)
+    spent = time.perf_counter() - start
+    drifts = sl.conservation_drift(robot, flight)
+
+    print(f"{robot.name}: {robot.nv} degrees of freedom, {robot.total_mass:.2f} kg, {seconds:g} s of free tumble")
+    order = observed_order(robot, q, v)
+    print(f"{len(flight.t) - 1} steps of {1e3 * STEP:g} ms in {spent:.2f} s; observed order {order:.2f}")
+    print(f"\n{'conserved':<20}{'largest relative drift':>24}")
+    for drift in drifts:
+        print(f"{drift.name:<20}{drift.relative.max():>24.1e}")
     rows = throughput(robot)
+    print(f"\n{'forward dynamics (aba)':<34}{'robots per second':>18}{'ratio':>8}")
     for name, rate in rows:
         print(f"{name:<34}{rate:>18,.0f}{rate / rows[0][1]:>8.1f}")
-    draw(t, q, drift, PICTURE)
-    print(f"\nwrote {PICTURE}")
+
+    tumble = flight.q[:: round(FRAME / STEP)]
+    folder.mkdir(exist_ok=True)
+    draw(flight, drifts, folder / "tumble.png")
+    sl.view.save_replay(folder / "tumble.html", robot, tumble, FRAME, title="tumble")
+    sl.view.save_replay(folder / "standing.html", robot, **standing(robot), title="standing")
+    print(f"\nin {folder}: tumble.png, tumble.html and standing.html; the last two open in any browser")
+    if view:
+        show(robot, tumble)
 
 
 if __name__ == "__main__":
-    main()
+    parser = argparse.ArgumentParser(description="A quadruped tumbles, then stands.")
+    parser.add_argument("--seconds", type=float, default=5.0, help="of the tumble")
+    parser.add_argument("--folder", type=Path, default=Path("demo"), help="where files go")
+    parser.add_argument("--no-view", action="store_true", help="do not open the viewer")
+    arguments = parser.parse_args()
+    somebody_is_there = sys.stdin.isatty() and sys.stdout.isatty()
+    main(arguments.seconds, arguments.folder, somebody_is_there and not arguments.no_view)

@@ -60,6 +60,7 @@ from saltus.model import (
 )
 from saltus.model.manifold import difference, distance, integrate, interpolate, random_configuration
 from saltus.model.manifold_jacobians import difference_jacobians, integrate_jacobians
+from saltus.simulation import Drift, Interrupted, RolloutError, Trajectory, conservation_drift, rollout
 
 __version__ = "0.1.0"
 
@@ -69,8 +70,10 @@ __all__ = [
     "ConstrainedDynamics",
     "Constraint",
     "Contact",
+    "Drift",
     "Frame",
     "FrameKind",
+    "Interrupted",
     "Joint",
     "JointKind",
     "JointLock",
@@ -81,9 +84,11 @@ __all__ = [
     "ModelBuilder",
     "ModelError",
     "RobotFrames",
+    "RolloutError",
     "Shape",
     "Solution",
     "Status",
+    "Trajectory",
     "aba",
     "center_of_mass",
     "center_of_mass_jacobian",
@@ -91,6 +96,7 @@ __all__ = [
     "centroidal_momentum_drift",
     "centroidal_momentum_matrix",
     "centroidal_momentum_rate",
+    "conservation_drift",
     "crba",
     "difference",
     "difference_jacobians",
@@ -127,6 +133,7 @@ __all__ = [
     "rnea",
     "robot_frames",
     "robot_names",
+    "rollout",
     "save_urdf",
     "set_threads",
     "view",

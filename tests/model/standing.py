@@ -59,16 +59,11 @@ def loop_jacobian(model: sl.Model, q: np.ndarray, loop: sl.Loop) -> np.ndarray:
 
 
 def motor_limits(model: sl.Model) -> np.ndarray:
-    """What can be done at each degree of freedom (nv,): by the motors if there are any, else up to the effort limits."""
-    if not model.actuators:
-        limits = model.effort_limit.copy()
-        for joint in model.joints[1:]:
-            if joint.kind == sl.JointKind.FREE_FLYER:
-                limits[joint.iv : joint.iv + 6] = 0.0
-        return limits
-    limits = np.zeros(model.nv)
-    for motor in model.actuators:
-        limits[model.joints[model.joint_index(motor.joint)].iv] = motor.gear * motor.upper
+    """What motors can do at each degree of freedom (nv,): up to the effort limits, but nothing at a free flyer."""
+    limits = model.effort_limit.copy()
+    for joint in model.joints[1:]:
+        if joint.kind == sl.JointKind.FREE_FLYER:
+            limits[joint.iv : joint.iv + 6] = 0.0
     return limits
 
 

@@ -1,4 +1,4 @@
-"""`ModelBuilder`, `Model` and `random_model`: against Pinocchio's own building functions, and their errors."""
+"""`ModelBuilder` and `Model`: against Pinocchio's own building functions, and their errors."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from saltus.model import FrameKind, JointKind, Mimic, Model, ModelBuilder, ModelError, random_model
+from saltus.model import FrameKind, JointKind, Mimic, Model, ModelBuilder, ModelError
 
 BOX = np.diag([0.02, 0.03, 0.04])
 MOVING = [kind for kind in JointKind if kind != JointKind.UNIVERSE]
@@ -272,26 +272,3 @@ def test_massless_tips_that_are_fine() -> None:
 def test_an_empty_model() -> None:
     model = ModelBuilder().build()
     assert (model.nq, model.nv, model.nb, model.total_mass, model.neutral().shape) == (0, 0, 0, 0.0, (0,))
-
-
-@pytest.mark.parametrize("seed", range(8))
-def test_random_models(seed: int) -> None:
-    model, again = random_model(seed, 20), random_model(seed, 20)
-    assert model.nb == 20 and len({joint.kind for joint in model.joints}) > 3
-    assert any(frame.kind == FrameKind.OP for frame in model.frames)
-    for ours, theirs in zip(model.joints, again.joints, strict=True):
-        assert (ours.name, ours.parent) == (theirs.name, theirs.parent)
-        np.testing.assert_array_equal(ours.inertia, theirs.inertia)
-    for joint in model.joints[1:]:
-        first, second, third = np.linalg.eigvalsh(joint.inertia)
-        assert first > 0 and first + second > third and joint.mass > 0
-    assert np.isfinite([*model.lower_position_limit, *model.velocity_limit, *model.effort_limit]).all()
-    parents = [joint.parent for joint in model.joints[1:]]
-    assert len(set(parents)) < len(parents)  # it branches
-
-
-def test_random_models_of_chosen_kinds() -> None:
-    model = random_model(3, 30, [JointKind.SPHERICAL, "prismatic"])
-    assert {joint.kind for joint in model.joints[1:]} == {JointKind.SPHERICAL, JointKind.PRISMATIC}
-    with pytest.raises(ModelError, match="at least one"):
-        random_model(3, 0)

@@ -11,8 +11,10 @@ import numpy as np
 import pytest
 
 import saltus as sl
+from saltus.model.robots.table import SHIPPED
 from tests.closeness import assert_close
 from tests.model.mujoco_peer import peer_at
+from tests.model.shipped import mjcf_file
 
 MODELS = Path(__file__).parent / "mjcf"
 WRITTEN = sorted(path.name for path in MODELS.glob("*.xml"))
@@ -65,7 +67,9 @@ RANDOM = [(seed, bodies) for seed, bodies in enumerate([1, 2, 3, 4, 5, 6, 8, 10,
 
 @pytest.fixture
 def path(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
-    """A file of tests/model/mjcf, MuJoCo's sample, or a random one."""
+    """A file of tests/model/mjcf, a shipped robot, MuJoCo's sample, or a random one."""
+    if request.param in SHIPPED:
+        return mjcf_file(request.param, tmp_path)
     if isinstance(request.param, tuple):
         file = tmp_path / "random.xml"
         file.write_text(random_mjcf(*request.param))
@@ -73,11 +77,11 @@ def path(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     return SAMPLE if request.param == "sample" else MODELS / request.param
 
 
-ALL = pytest.mark.parametrize("path", [*WRITTEN, "sample", *RANDOM], indirect=True, ids=str)
+ALL = pytest.mark.parametrize("path", [*WRITTEN, *SHIPPED, "sample", *RANDOM], indirect=True, ids=str)
 
 
 def test_there_are_enough() -> None:
-    assert len(WRITTEN) + 1 + len(RANDOM) >= 30
+    assert len(WRITTEN) + len(SHIPPED) + 1 + len(RANDOM) >= 35
 
 
 @ALL

@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from tools.make_robots.parts import Joint, Robot, Triple, X, Y, Z, ball, bar, box, mirrored, motor
+from tools.make_robots.parts import Joint, Robot, Triple, X, Y, Z, ball, bar, box, mirrored, motor, pillow
 from tools.make_robots.poses import Pose, grounded, solve
 
 # Points of the left leg in its plane, at zero angles, seen from the axis of the hip's pitch.
@@ -25,22 +25,16 @@ CRANK: Triple = (-0.132, -0.045, -0.50)  # where the crank turns on the tarsus
 CRANK_ARM: Triple = (-0.055, 0.0, 0.0)  # to the plantar rod; the heel is as far from the foot's axis
 SOLE: Triple = (0.025, 0.0, -0.05)  # the middle of the sole, from the foot's axis
 
-MOTORS = {  # effort at the joint [N m], gear, inertia of the rotor [kg m^2]
-    "hip_roll": (110.0, 25.0, 6e-5),
-    "hip_yaw": (110.0, 25.0, 6e-5),
-    "hip_pitch": (195.0, 16.0, 6e-5),
-    "knee": (195.0, 16.0, 6e-5),
-    "crank": (60.0, 50.0, 2e-5),
-}
+EFFORTS = {"hip_roll": 110.0, "hip_yaw": 110.0, "hip_pitch": 195.0, "knee": 195.0, "crank": 60.0}  # of the motors
 
 
 def biped() -> tuple[Robot, Pose]:
     robot = Robot("biped", floating=True)
     trunk = [
-        box((0.16, 0.20, 0.22), (0.0, 0.0, 0.10), "graphite"),
-        box((0.18, 0.16, 0.06), (0.0, 0.0, 0.24), "teal"),
-        motor(0.06, 0.22, X, (0.0, 0.10, 0.0), "silver"),
-        motor(0.06, 0.22, X, (0.0, -0.10, 0.0), "silver"),
+        *pillow((0.18, 0.24, 0.30), (0.0, 0.0, 0.12), "cream"),
+        bar((0.045, -0.045, 0.185), (0.045, 0.045, 0.185), 0.058, "graphite"),
+        motor(0.058, 0.15, X, (0.0, 0.10, 0.0), "silver"),
+        motor(0.058, 0.15, X, (0.0, -0.10, 0.0), "silver"),
     ]
     robot.add("pelvis", mass=11.5, solids=trunk)
     for name, side in (("left", 1), ("right", -1)):
@@ -50,9 +44,7 @@ def biped() -> tuple[Robot, Pose]:
 
 def _add_leg(robot: Robot, name: str, side: int) -> None:
     def driven(what: str, axis: Triple, lower: float, upper: float) -> Joint:
-        effort, gear, rotor = MOTORS[what]
-        robot.gears[f"{name}_{what}"] = gear
-        return Joint(f"{name}_{what}", axis, lower, upper, effort, 12.0, armature=rotor * gear**2)
+        return Joint(f"{name}_{what}", axis, lower, upper, EFFORTS[what], 12.0)
 
     roll = driven("hip_roll", X, *sorted((-0.3 * side, 0.4 * side)))
     yaw = driven("hip_yaw", Z, -0.4, 0.4)
@@ -64,10 +56,10 @@ def _add_leg(robot: Robot, name: str, side: int) -> None:
 
     hip = [motor(0.055, 0.10, Z, (0.0, 0.0, -0.05))]
     thigh = [
-        motor(0.062, 0.09, Y),
-        motor(0.066, 0.05, Y, color="teal"),
-        bar((0.0, 0.0, 0.0), KNEE, 0.045, "silver"),
-        motor(0.06, 0.085, Y, KNEE, "graphite"),
+        motor(0.062, 0.10, Y),
+        motor(0.066, 0.06, Y, color="teal"),
+        bar((0.0, 0.0, 0.0), KNEE, 0.042, "cream"),
+        motor(0.058, 0.10, Y, KNEE, "graphite"),
         bar((0.0, 0.0, 0.0), mirrored(ACHILLES, side), 0.012, "graphite"),
     ]
     shin = [bar((0.0, 0.0, 0.0), minus(TARSUS, KNEE), 0.028, "cream"), motor(0.032, 0.06, Y, minus(TARSUS, KNEE))]
@@ -88,7 +80,7 @@ def _add_leg(robot: Robot, name: str, side: int) -> None:
         bar((0.0, heel[1], 0.0), heel, 0.010, "graphite"),
         bar((0.0, 0.0, 0.0), (0.0, heel[1], 0.0), 0.010, "graphite"),
     ]
-    robot.add(f"{name}_hip", "pelvis", mirrored((0.0, 0.10, 0.0), side), roll, 1.8, [motor(0.05, 0.16, X)])
+    robot.add(f"{name}_hip", "pelvis", mirrored((0.0, 0.10, 0.0), side), roll, 1.8, [motor(0.046, 0.19, X)])
     robot.add(f"{name}_hip_yaw_drive", f"{name}_hip", mirrored((0.0, 0.03, -0.04), side), yaw, 1.5, hip)
     robot.add(f"{name}_thigh", f"{name}_hip_yaw_drive", (0.0, 0.0, -0.10), pitch, 3.6, thigh)
     robot.add(f"{name}_shin", f"{name}_thigh", KNEE, knee, 1.1, shin)
@@ -96,28 +88,25 @@ def _add_leg(robot: Robot, name: str, side: int) -> None:
     robot.add(f"{name}_toes", f"{name}_lower_leg", minus(FOOT, TARSUS), foot, 0.35, toes)
     robot.add(f"{name}_sole", f"{name}_toes", SOLE)
 
-    _add_rod(robot, f"{name}_achilles", f"{name}_thigh", mirrored(ACHILLES, side), minus(LEVER, ACHILLES), 0.25)
-    robot.add(f"{name}_lever", f"{name}_lower_leg", lever)
-    robot.loops[f"{name}_achilles"] = (f"{name}_achilles_tip", f"{name}_lever")
+    along = minus(LEVER, ACHILLES)
+    _add_rod(robot, f"{name}_achilles", f"{name}_thigh", mirrored(ACHILLES, side), along, 0.25, f"{name}_lower_leg")
 
     arm = [motor(0.022, 0.02, Y), bar((0.0, 0.0, 0.0), CRANK_ARM, 0.010, "orange")]
     robot.add(f"{name}_crank_arm", f"{name}_lower_leg", crank_at, crank, 0.15, arm)
-    _add_rod(robot, f"{name}_plantar", f"{name}_crank_arm", CRANK_ARM, minus(FOOT, CRANK), 0.15)
-    robot.add(f"{name}_heel", f"{name}_toes", heel)
-    robot.loops[f"{name}_plantar"] = (f"{name}_plantar_tip", f"{name}_heel")
+    _add_rod(robot, f"{name}_plantar", f"{name}_crank_arm", CRANK_ARM, minus(FOOT, CRANK), 0.15, f"{name}_toes")
 
 
-def _add_rod(robot: Robot, name: str, parent: str, at: Triple, along: Triple, mass: float) -> None:
-    """A rod in the plane of the leg, that may also lean out of it; its tip is a frame."""
+def _add_rod(robot: Robot, name: str, parent: str, at: Triple, along: Triple, mass: float, to: str) -> None:
+    """A rod in the plane of the leg, that may also lean out of it; its end is tied to another link."""
     end = (along[0], 0.0, along[2])
     length = math.hypot(end[0], end[2])
-    lean = (-end[2] / length, 0.0, end[0] / length)  # in the plane, across the rod
+    across = (-end[2] / length, 0.0, end[0] / length)  # in the plane, across the rod
     joints = (
         Joint(f"{name}_swing", Y, -1.5, 1.5, effort=0.0, velocity=20.0),
-        Joint(f"{name}_lean", lean, -0.5, 0.5, effort=0.0, velocity=20.0),
+        Joint(f"{name}_swing_2", across, -0.5, 0.5, effort=0.0, velocity=20.0),
     )
     robot.add(f"{name}_rod", parent, at, joints, mass, [bar((0.0, 0.0, 0.0), end, 0.009, "orange"), ball(0.013, end)])
-    robot.add(f"{name}_tip", f"{name}_rod", end)
+    robot.close(name, to, f"{name}_rod", end)
 
 
 def minus(a: Triple, b: Triple) -> Triple:
@@ -135,7 +124,7 @@ def _standing(robot: Robot) -> Pose:
 
     def residual(values: np.ndarray) -> np.ndarray:
         places = robot.placements(angles(values.tolist()))
-        gaps = [(places[a] - places[b])[[0, 2], 3] for name, (a, b) in robot.loops.items() if name.startswith("left")]
+        gaps = [loop.gap(places)[[0, 2]] for name, loop in robot.loops.items() if name.startswith("left")]
         tilt = places["left_sole"][0, 2]
         offset = robot.center_of_mass(places)[0] - places["left_sole"][0, 3]
         return np.array([*np.concatenate(gaps), tilt, offset])

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tools.make_robots.parts import Joint, Robot, Solid, X, Y, Z, ball, bar, box
+from tools.make_robots.parts import Joint, Robot, Solid, X, Y, Z, bar, box, pillow
 from tools.make_robots.poses import Pose, solve
 
 THIGH, SHANK, ANKLE = 0.42, 0.43, 0.08
@@ -21,27 +21,30 @@ HIP_WIDTH, SHOULDER_WIDTH = 0.09, 0.19
 
 def planar_human() -> tuple[Robot, Pose]:
     robot = Robot("planar_human")
-    unlimited = {"effort": 0.0, "velocity": 20.0}
+    free = {"effort": 0.0, "velocity": 20.0}
+    root = (
+        Joint("root_x", X, -10.0, 10.0, kind="prismatic", **free),
+        Joint("root_z", Z, -1.0, 5.0, kind="prismatic", **free),
+        Joint("root_pitch", Y, -6.3, 6.3, **free),
+    )
     robot.add("ground")
-    robot.add("slide_x", "ground", joint=Joint("root_x", X, -10.0, 10.0, kind="prismatic", **unlimited))
-    robot.add("slide_z", "slide_x", joint=Joint("root_z", Z, -1.0, 5.0, kind="prismatic", **unlimited))
-    pelvis = [box((0.17, 0.30, 0.15), (0.0, 0.0, 0.05), "denim")]
-    robot.add("pelvis", "slide_z", joint=Joint("root_pitch", Y, -6.3, 6.3, **unlimited), mass=8.4, solids=pelvis)
+    pelvis = [bar((0.0, -0.075, 0.03), (0.0, 0.075, 0.03), 0.092, "denim")]
+    robot.add("pelvis", "ground", joint=root, mass=8.4, solids=pelvis)
 
     trunk = [
-        bar((0.0, 0.0, 0.02), (0.0, 0.0, 0.16), 0.10, "teal"),
-        box((0.18, 0.31, 0.26), (0.0, 0.0, 0.28), "teal"),
-        bar((0.0, 0.0, 0.40), (0.01, 0.0, 0.49), 0.055, "skin", "cylinder"),
-        ball(0.11, (0.02, 0.0, 0.585), "skin"),
+        *pillow((0.18, 0.27, 0.30), (0.0, 0.0, 0.10), "teal"),
+        *pillow((0.20, 0.33, 0.27), (0.0, 0.0, 0.26), "teal"),
+        bar((0.0, 0.0, 0.36), (0.015, 0.0, 0.51), 0.052, "skin"),
+        bar((0.02, 0.0, 0.55), (0.02, 0.0, 0.605), 0.09, "skin"),
     ]
-    arms = _pair(lambda y: bar((0.0, y, 0.0), (0.0, y, -0.50), 0.04, "skin"), SHOULDER_WIDTH)
-    arms += _pair(lambda y: ball(0.05, (0.0, y, -ARM), "skin"), SHOULDER_WIDTH)
+    arms = _pair(lambda y: bar((0.0, y, -0.03), (0.0, y, -0.15), 0.052, "teal"), SHOULDER_WIDTH)  # a sleeve
+    arms += _pair(lambda y: bar((0.0, y, -0.10), (0.0, y, -0.50), 0.038, "skin"), SHOULDER_WIDTH)
+    arms += _pair(lambda y: bar((0.0, y, 0.03 - ARM), (0.0, y, -0.03 - ARM), 0.043, "skin"), SHOULDER_WIDTH)
     thighs = _pair(lambda y: bar((0.0, y, 0.0), (0.0, y, -THIGH), 0.075, "denim"), HIP_WIDTH)
     shanks = _pair(lambda y: bar((0.0, y, 0.0), (0.0, y, -SHANK), 0.052, "denim"), HIP_WIDTH)
     middle = (HEEL + TOE) / 2.0
-    feet = _pair(
-        lambda y: box((TOE - HEEL, 0.09, 0.05), (middle, y, 0.025 - ANKLE), "graphite", touches=True), HIP_WIDTH
-    )
+    feet = _pair(lambda y: box((TOE - HEEL, 0.09, 0.03), (middle, y, 0.015 - ANKLE), "rubber", touches=True), HIP_WIDTH)
+    feet += _pair(lambda y: bar((0.0, y, 0.048 - ANKLE), (0.13, y, 0.042 - ANKLE), 0.04, "graphite"), HIP_WIDTH)
 
     # Both legs, both arms: the efforts are those of two.
     robot.add("trunk", "pelvis", (0.0, 0.0, 0.12), Joint("lumbar", Y, -0.5, 1.4, 450.0, 10.0), 32.6, trunk)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from tools.make_robots.hand import add_hand
-from tools.make_robots.parts import Joint, Robot, X, Y, Z, ball, bar, box, mirrored, motor
+from tools.make_robots.parts import Joint, Robot, X, Y, Z, ball, bar, box, mirrored, motor, pillow
 from tools.make_robots.poses import Pose, grounded, solve
 
 HIP, THIGH, SHANK, ANKLE = 0.115, 0.385, 0.385, 0.085  # half the distance of the hips; lengths; height over the sole
@@ -38,19 +38,20 @@ def _humanoid(name: str, add_end: Hand) -> tuple[Robot, Pose]:
 
 
 def _add_trunk(robot: Robot) -> None:
-    pelvis = [box((0.17, 0.27, 0.12), color="graphite"), motor(0.075, 0.09, Z, (0.0, 0.0, 0.08), "teal")]
-    waist = [motor(0.07, 0.16, X, color="graphite")]
-    belly = [motor(0.075, 0.20, Y, color="graphite"), box((0.16, 0.22, 0.09), (0.0, 0.0, 0.055), "cream")]
+    pelvis = [bar((0.0, -0.085, 0.0), (0.0, 0.085, 0.0), 0.082, "cream"), motor(0.065, 0.09, Z, (0.0, 0.0, 0.08))]
+    waist = [motor(0.055, 0.175, X, color="teal")]  # longer than the belly's drum is thick: its ends are seen
+    belly = [motor(0.078, 0.19, Y), bar((0.0, -0.05, 0.075), (0.0, 0.05, 0.075), 0.085, "cream")]
     chest = [
-        box((0.20, 0.30, 0.23), (0.0, 0.0, 0.135), "cream"),
-        box((0.05, 0.22, 0.17), (0.115, 0.0, 0.14), "teal"),
-        box((0.09, 0.26, 0.22), (-0.135, 0.0, 0.135), "graphite"),
+        bar((0.0, -0.085, 0.18), (0.0, 0.085, 0.18), 0.115, "cream"),
+        bar((0.0, -0.065, 0.08), (0.0, 0.065, 0.08), 0.1, "cream"),
+        motor(0.05, 0.05, X, (0.098, 0.0, 0.18), "teal"),
+        *pillow((0.09, 0.21, 0.22), (-0.11, 0.0, 0.15), "graphite"),
         motor(0.05, 0.05, Z, (0.0, 0.0, 0.26), "graphite"),
     ]
     neck = [motor(0.035, 0.09, Z, (0.0, 0.0, 0.02), "silver")]
     head = [
         ball(0.095, (0.005, 0.0, 0.105), "cream"),
-        box((0.05, 0.13, 0.055), (0.075, 0.0, 0.105), "graphite"),
+        bar((0.068, -0.038, 0.112), (0.068, 0.038, 0.112), 0.04, "graphite"),
         motor(0.03, 0.21, Y, (0.0, 0.0, 0.105), "teal"),
     ]
     robot.add("pelvis", mass=11.0, solids=pelvis)
@@ -86,7 +87,7 @@ def _add_leg(robot: Robot, name: str, side: int) -> None:
     under = (SOLE_FRONT, 0.0, 0.015 - ANKLE)
     foot = [
         box((SOLE_LENGTH, SOLE_WIDTH, 0.03), under, "rubber", touches=True),
-        box((0.15, 0.085, 0.035), (0.02, 0.0, 0.0475 - ANKLE), "cream"),
+        bar((-0.035, 0.0, 0.04 - ANKLE), (0.105, 0.0, 0.04 - ANKLE), 0.035, "cream"),
         motor(0.032, 0.10, X, color="teal"),
     ]
     robot.add(f"{name}_hip", "pelvis", (0.0, side * HIP, -0.05), yaw, 1.3, [motor(0.06, 0.07, Z, (0.0, 0.0, -0.02))])

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from tools.make_robots.parts import Joint, Robot, Solid, Triple, X, Y, Z, bar, box, motor
+from tools.make_robots.parts import Joint, Robot, Solid, Triple, X, Y, Z, ball, bar, box, motor, pillow
 from tools.make_robots.poses import Pose, solve
 
 TURN = 2.0 * math.pi
@@ -55,12 +55,12 @@ def double_pendulum() -> tuple[Robot, Pose]:
     robot = Robot("double_pendulum")
     stand = [
         box((0.30, 0.30, 0.04), (0.0, -0.08, 0.02), "graphite"),
-        box((0.06, 0.05, 1.16), (0.0, -0.08, 0.62), "silver"),
+        bar((0.0, -0.08, 0.04), (0.0, -0.08, 1.15), 0.032, "silver"),
+        motor(0.045, 0.12, Y, (0.0, -0.06, 1.15), "graphite"),
     ]
-    stand += [motor(0.045, 0.08, Y, (0.0, -0.05, 1.15), "graphite")]
     end = (0.0, 0.0, -0.5)
-    upper = [bar((0.0, 0.0, 0.0), end, 0.022, "teal"), motor(0.035, 0.05, Y, end, "graphite")]
-    lower = [bar((0.0, 0.0, 0.0), end, 0.018, "orange")]
+    upper = [bar((0.0, 0.0, 0.0), end, 0.022, "teal"), motor(0.035, 0.06, Y, end, "graphite")]
+    lower = [bar((0.0, 0.0, 0.0), end, 0.018, "orange"), ball(0.032, end, "orange")]
     robot.add("stand", mass=10.0, solids=stand)
     robot.add("upper", "stand", (0.0, 0.02, 1.15), Joint("shoulder", Y, -TURN, TURN, 30.0, 15.0), 1.2, upper)
     robot.add("lower", "upper", (0.0, 0.045, -0.5), Joint("elbow", Y, -TURN, TURN, 15.0, 15.0), 0.6, lower)
@@ -71,10 +71,10 @@ def double_pendulum() -> tuple[Robot, Pose]:
 def cartpole() -> tuple[Robot, Pose]:
     """A cart that a motor drives along a rail, and a free pole on it, which stands up at zero."""
     robot = Robot("cartpole")
-    rail = [bar((-2.2, 0.0, 0.5), (2.2, 0.0, 0.5), 0.02, "silver", "cylinder")]
+    rail = [bar((-2.2, 0.0, 0.5), (2.2, 0.0, 0.5), 0.025, "silver", "cylinder")]
     rail += [box((0.06, 0.20, 0.5), (end, 0.0, 0.25), "graphite") for end in (-2.2, 2.2)]
-    cart = [box((0.30, 0.18, 0.12), color="teal"), motor(0.035, 0.06, Y, (0.0, 0.10, 0.0), "graphite")]
-    pole = [bar((0.0, 0.0, 0.0), (0.0, 0.0, 0.8), 0.014, "orange")]
+    cart = [*pillow((0.34, 0.20, 0.12), color="teal"), motor(0.035, 0.07, Y, (0.0, 0.10, 0.0), "graphite")]
+    pole = [bar((0.0, 0.0, 0.0), (0.0, 0.0, 0.8), 0.016, "orange"), ball(0.035, (0.0, 0.0, 0.8), "orange")]
     robot.add("rail", mass=12.0, solids=rail)
     robot.add("cart", "rail", (0.0, 0.0, 0.5), Joint("slide", X, -2.0, 2.0, 100.0, 10.0, "prismatic"), 1.5, cart)
     robot.add("pole", "cart", (0.0, 0.14, 0.0), Joint("hinge", Y, -TURN, TURN, 0.0, 25.0), 0.3, pole)
@@ -99,34 +99,19 @@ def four_bar() -> tuple[Robot, Pose]:
     base = [box((ground + 0.16, 0.14, 0.04), (ground / 2.0, 0.0, 0.02), "graphite")]
     for place in (0.0, ground):
         base += [
-            box((0.05, 0.02, height), (place, -0.05, height / 2.0), "silver"),
+            box((0.05, 0.02, height - 0.02), (place, -0.05, height / 2.0 + 0.01), "silver"),
             motor(0.03, 0.06, Y, (place, -0.035, height)),
         ]
 
     def rod(name: str, parent: str, at: Triple, end: Triple, joint: Joint, mass: float, color: str) -> None:
-        robot.add(name, parent, at, joint, mass, [bar((0.0, 0.0, 0.0), end, 0.013, color), motor(0.018, 0.03, Y, end)])
+        robot.add(name, parent, at, joint, mass, [bar((0.0, 0.0, 0.0), end, 0.013, color), motor(0.018, 0.04, Y, end)])
 
     robot.add("base", mass=3.0, solids=base)
-    rod(
-        "crank",
-        "base",
-        (0.0, 0.0, height),
-        (0.0, 0.0, crank),
-        Joint("crank_hinge", Y, -math.inf, math.inf, 10.0, 20.0),
-        0.3,
-        "orange",
-    )
-    rod(
-        "coupler",
-        "crank",
-        (0.0, 0.03, crank),
-        along,
-        Joint("coupler_hinge", Y, -math.inf, math.inf, 0.0, 20.0),
-        0.5,
-        "teal",
-    )
-    rod("rocker", "base", (ground, 0.0, height), up, Joint("rocker_hinge", Y, -2.0, 2.0, 0.0, 20.0), 0.4, "cream")
-    robot.add("coupler_tip", "coupler", along)
-    robot.add("rocker_tip", "rocker", (up[0], 0.03, up[2]))
-    robot.loops["closure"] = ("coupler_tip", "rocker_tip")
+    crank_hinge = Joint("crank_hinge", Y, -math.inf, math.inf, effort=10.0, velocity=20.0)
+    coupler_hinge = Joint("coupler_hinge", Y, -math.inf, math.inf, effort=0.0, velocity=20.0)
+    rocker_hinge = Joint("rocker_hinge", Y, -2.0, 2.0, effort=0.0, velocity=20.0)
+    rod("crank", "base", (0.0, 0.0, height), (0.0, 0.0, crank), crank_hinge, 0.3, "orange")
+    rod("coupler", "crank", (0.0, 0.03, crank), along, coupler_hinge, 0.5, "teal")
+    rod("rocker", "base", (ground, 0.0, height), up, rocker_hinge, 0.4, "cream")
+    robot.close("closure", "rocker", "coupler", along)
     return robot, Pose()

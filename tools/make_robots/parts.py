@@ -18,8 +18,8 @@ ZERO: Triple = (0.0, 0.0, 0.0)
 X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 
 COLORS = {
-    "graphite": (0.17, 0.19, 0.22),
-    "rubber": (0.08, 0.08, 0.09),
+    "graphite": (0.25, 0.27, 0.31),
+    "rubber": (0.13, 0.13, 0.14),
     "silver": (0.72, 0.75, 0.79),
     "cream": (0.93, 0.91, 0.86),
     "teal": (0.09, 0.52, 0.56),
@@ -96,6 +96,19 @@ def motor(radius: float, width: float, axis: Triple, xyz: Triple = ZERO, color: 
     return bar(start, end, radius, color, "cylinder")
 
 
+def pillow(size: Triple, xyz: Triple = ZERO, color: str = "silver") -> list[Solid]:
+    """A slab of this size along x, y, z whose edge, around its thinnest side, is round: bars, and a box between them."""
+    thin = int(np.argmin(size))
+    radius = size[thin] / 2.0
+    reach = np.array(size) / 2.0 - radius
+    u, v = (reach * axis for k, axis in enumerate(np.eye(3)) if k != thin)
+    corners = [tuple((xyz + a * u + b * v).tolist()) for a, b in ((1, 1), (-1, 1), (-1, -1), (1, -1))]
+    sides = [bar(corners[k - 1], corners[k], radius, color) for k in range(4)]
+    inner = 2.0 * reach
+    inner[thin] = size[thin]
+    return [box(tuple(inner.tolist()), xyz, color), *sides]
+
+
 @dataclass(frozen=True)
 class Joint:
     """A joint of one degree of freedom. With effort 0 nothing drives it."""
@@ -107,18 +120,17 @@ class Joint:
     effort: float
     velocity: float
     kind: str = "revolute"
-    armature: float = 0.0  # URDF knows none
 
 
 @dataclass(frozen=True)
 class Link:
-    """A link, fixed to its parent or hung on it by joints. Its frame is where the joints are."""
+    """A link, fixed to its parent or hung on it by joints, one after the other. Its frame is where they are."""
 
     name: str
     parent: str  # "" for the root
     xyz: Triple
     rpy: Triple
-    joints: tuple[Joint, ...]  # only MJCF has more than one
+    joints: tuple[Joint, ...]
     mass: float
     solids: tuple[Solid, ...]
 
@@ -141,16 +153,34 @@ class Link:
             total += solid.inertia(mass) + mass * (offset @ offset * np.eye(3) - np.outer(offset, offset))
         return total
 
+    @property
+    def moments(self) -> dict[str, float]:
+        """The inertia's entries, by the names that URDF and SDF have for them."""
+        return {f"i{'xyz'[i]}{'xyz'[j]}": float(self.inertia[i, j]) for i in range(3) for j in range(i, 3)}
+
+
+@dataclass(frozen=True)
+class Loop:
+    """A point of one link that stays at a point of another, as in a ball joint."""
+
+    parent: str
+    child: str
+    on_parent: Triple
+    on_child: Triple
+
+    def gap(self, places: dict[str, np.ndarray]) -> np.ndarray:
+        """From one point to the other (3,), with the links at these placements (4, 4)."""
+        return (places[self.child] @ [*self.on_child, 1.0] - places[self.parent] @ [*self.on_parent, 1.0])[:3]
+
 
 @dataclass
 class Robot:
-    """A tree of links, its loops (pairs of links without mass whose origins stay together) and its motors."""
+    """A tree of links, and its loops."""
 
     name: str
     floating: bool = False
     links: dict[str, Link] = field(default_factory=dict)
-    loops: dict[str, tuple[str, str]] = field(default_factory=dict)
-    gears: dict[str, float] = field(default_factory=dict)  # of the motors, by the joint they drive
+    loops: dict[str, Loop] = field(default_factory=dict)
 
     def add(
         self,
@@ -168,6 +198,12 @@ class Robot:
         assert bool(mass) == bool(solids), name
         self.links[name] = Link(name, parent, xyz, rpy, joints, mass, tuple(solids))
         return name
+
+    def close(self, name: str, parent: str, child: str, at: Triple) -> None:
+        """Closes a loop: a point of the child stays where it is on the parent while all joints are at zero."""
+        places = self.placements({})
+        x, y, z, _ = (np.linalg.inv(places[parent]) @ places[child] @ [*at, 1.0]).tolist()
+        self.loops[name] = Loop(parent, child, (x, y, z), at)
 
     @property
     def joints(self) -> list[Joint]:

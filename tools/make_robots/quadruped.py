@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from tools.make_robots.parts import Joint, Robot, X, Y, ball, bar, box, mirrored, motor
+from tools.make_robots.parts import Joint, Robot, X, Y, Z, ball, bar, mirrored, motor, pillow
 from tools.make_robots.poses import Pose, grounded
 
 THIGH = SHANK = 0.29
@@ -15,11 +15,11 @@ HIP_ANGLE = 0.62  # of the thighs when it stands; with twice as much at the knee
 def quadruped() -> tuple[Robot, Pose]:
     robot = Robot("quadruped", floating=True)
     trunk = [
-        box((0.56, 0.22, 0.15), color="cream"),
-        box((0.40, 0.16, 0.04), (-0.02, 0.0, 0.095), "graphite"),
-        box((0.06, 0.17, 0.11), (0.31, 0.0, 0.0), "teal"),
-        box((0.05, 0.17, 0.11), (-0.305, 0.0, 0.0), "graphite"),
-        motor(0.035, 0.05, (0.0, 0.0, 1.0), (0.17, 0.0, 0.135), "teal"),
+        *pillow((0.60, 0.23, 0.15), color="cream"),
+        *pillow((0.40, 0.16, 0.06), (-0.02, 0.0, 0.085), "graphite"),
+        bar((0.28, -0.05, 0.0), (0.28, 0.05, 0.0), 0.052, "teal"),
+        bar((-0.28, -0.05, 0.0), (-0.28, 0.05, 0.0), 0.052, "graphite"),
+        motor(0.035, 0.05, Z, (0.13, 0.0, 0.135), "teal"),
     ]
     robot.add("base", mass=16.4, solids=trunk)
     angles: dict[str, float] = {}
@@ -40,9 +40,9 @@ def _add_leg(robot: Robot, leg: str, front: int, side: int) -> dict[str, float]:
     ]
     knee = (0.0, 0.0, -THIGH)
     thigh = [
-        motor(0.056, 0.05, Y, color="graphite"),
+        motor(0.056, 0.07, Y, color="graphite"),
         bar((0.0, 0.0, -0.03), knee, 0.030, "cream"),
-        motor(0.04, 0.065, Y, knee),
+        motor(0.04, 0.07, Y, knee),
     ]
     sole = (0.0, 0.0, -SHANK)
     shank = [bar((0.0, 0.0, -0.02), (0.0, 0.0, -SHANK), 0.016, "silver")]

@@ -2,6 +2,10 @@
 
 The cache is keyed on the sources that the code depends on (this package's kernels and the algorithm's own files), on the
 versions of the compiler and on the processor. A process that finds its code in the cache never imports Numba.
+
+Compiling takes seconds, so it says what it does, in one line on the standard error, unless `SALTUS_QUIET` is set:
+
+    saltus: compiling aba for f64x8 (first use; kept in ~/.cache/saltus) ... 3.2 s
 """
 
 from __future__ import annotations
@@ -13,7 +17,9 @@ import inspect
 import os
 import sys
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -124,11 +130,35 @@ def prepare(algorithm: Algorithm, number: Number, present: tuple[bool, ...], for
     file = cache_folder() / f"{symbol}.o"
     code = _kept(file)
     if code is None:
-        from saltus.kernel.compile import emit
+        with _announced(f"compiling {algorithm.name} for {number.name} (first use; kept in {_short(file.parent)})"):
+            from saltus.kernel.compile import emit
 
-        code = emit(algorithm, number, present, form, symbol)
-        _keep(file, code)
+            code = emit(algorithm, number, present, form, symbol)
+            _keep(file, code)
     return symbol, code
+
+
+@contextmanager
+def _announced(work: str) -> Iterator[None]:
+    """Say what is being done before it is, and then how long it took: nobody should wonder why nothing happens.
+
+    On the standard error, terminal or not: a notebook shows it, pytest keeps it for failures, a server logs it once.
+    """
+    quiet = os.environ.get("SALTUS_QUIET", "") not in ("", "0") or sys.stderr is None
+    start, result = time.perf_counter(), "stopped"
+    if not quiet:
+        print(f"saltus: {work} ... ", end="", file=sys.stderr, flush=True)
+    try:
+        yield
+        result = f"{time.perf_counter() - start:.1f} s"
+    finally:
+        if not quiet:
+            print(result, file=sys.stderr, flush=True)
+
+
+def _short(folder: Path) -> str:
+    """The folder's name, with ~ for the user's home."""
+    return f"~/{folder.relative_to(Path.home())}" if folder.is_relative_to(Path.home()) else str(folder)
 
 
 @functools.cache

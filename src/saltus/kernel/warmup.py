@@ -8,14 +8,23 @@ One process takes one number type: kernels that several algorithms share are the
 from __future__ import annotations
 
 import os
+import signal
 import sys
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
+from multiprocessing.queues import SimpleQueue
 
 from saltus.kernel import native
-from saltus.kernel.algorithm import ALGORITHMS
+from saltus.kernel.algorithm import ALGORITHMS, Algorithm
 from saltus.kernel.number import F64, Number
 from saltus.kernel.target import packet
+
+Progress = Callable[[int, int, str], None]
+"""progress(functions done, functions in all, what was done last)"""
+
+_reports: list[SimpleQueue[str | None]] = []
+"""Where a worker process tells what it has done; it has one."""
 
 
 def jobs() -> list[tuple[Number, str]]:
@@ -23,24 +32,54 @@ def jobs() -> list[tuple[Number, str]]:
     return [(packet(64), "many"), (packet(32), "many"), (F64, "one")]
 
 
-def compile_all(number: Number, form: str) -> int:
-    """Compile every algorithm, in all its variants, for one number type; returns how many functions there are."""
+def functions() -> list[tuple[Algorithm, int]]:
+    """Every algorithm, in all its variants."""
     import saltus  # noqa: F401  (declares the algorithms)
 
-    variants = [(algorithm, given) for algorithm in ALGORITHMS for given in algorithm.variants()]
-    for algorithm, given in variants:
+    return [(algorithm, given) for algorithm in ALGORITHMS for given in algorithm.variants()]
+
+
+def warmup(processes: int | None = None, progress: Progress = lambda done, total, name: None) -> None:
+    """Fill the cache of compiled code. A function that is in it already takes no time.
+
+    Stopped by Ctrl-C, it keeps what is compiled: the next time, it goes on from there.
+    """
+    context = get_context("spawn")
+    names = context.SimpleQueue()
+    numbers, total, done = jobs(), len(jobs()) * len(functions()), 0
+    with ProcessPoolExecutor(processes or os.cpu_count(), context, _start, (names,)) as pool:
+        tasks = [pool.submit(_compile_all, *job) for job in numbers]
+        for task in tasks:
+            task.add_done_callback(lambda _: names.put(None))  # well or badly: then there is no more to wait for
+        for _ in tasks:
+            while (name := names.get()) is not None:
+                done += 1
+                progress(done, total, name)
+        for task in tasks:
+            task.result()
+
+
+def _start(names: SimpleQueue[str | None]) -> None:
+    """In a new worker process."""
+    _reports.append(names)
+    os.environ["SALTUS_QUIET"] = "1"  # the parent tells of it
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends it without a traceback
+
+
+def _compile_all(number: Number, form: str) -> None:
+    """In a worker process: compile everything for one number type."""
+    for algorithm, given in functions():
         native.prepare(algorithm, number, algorithm.present(given), form)
-    return len(variants)
+        _reports[0].put(f"{algorithm.name} for {number.name}")
 
 
-def warmup(processes: int | None = None) -> None:
-    """Fill the cache of compiled code. A function that is in it already takes no time."""
-    with ProcessPoolExecutor(processes or os.cpu_count(), mp_context=get_context("spawn")) as pool:
-        tasks = {pool.submit(compile_all, *job): job for job in jobs()}
-        for task in as_completed(tasks):
-            number, form = tasks[task]
-            print(f"compiled {task.result()} functions: {number.name}, {form}", flush=True)
+def print_progress(done: int, total: int, name: str) -> None:
+    """One line that changes on a terminal, a line for every tenth elsewhere."""
+    if sys.stdout.isatty():
+        print(f"\r\033[Kcompiled {done} of {total}: {name}", end="\n" if done == total else "", flush=True)
+    elif done == total or done * 10 // total > (done - 1) * 10 // total:
+        print(f"compiled {done} of {total} functions", flush=True)
 
 
 if __name__ == "__main__":
-    warmup(int(sys.argv[1]) if len(sys.argv) > 1 else None)
+    warmup(int(sys.argv[1]) if len(sys.argv) > 1 else None, print_progress)

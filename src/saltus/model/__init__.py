@@ -1,12 +1,13 @@
 """Models of robots: joints, bodies and frames, built by hand or loaded from a file."""
 
-from saltus.model.builder import ModelBuilder, random_model
+from saltus.model.builder import ModelBuilder
 from saltus.model.checks import ModelError
 from saltus.model.frames import Frame, FrameKind
 from saltus.model.joints import Joint, JointKind, Mimic
 from saltus.model.loops import Actuator, Loop
 from saltus.model.mjcf import load_mjcf
 from saltus.model.model import Model
+from saltus.model.random_trees import random_model
 from saltus.model.robots import RobotFrames, load_robot, robot_frames, robot_names
 from saltus.model.sdf import load_sdf
 from saltus.model.shapes import Shape

@@ -43,6 +43,7 @@ def show(
     *,
     host: str = "127.0.0.1",
     port: int = 8080,
+    play: bool = False,
     **extras: Any,
 ) -> Viewer:
     """Opens a viewer page and returns at once; the page is at `viewer.url` until `viewer.close()`.
@@ -51,6 +52,7 @@ def show(
         configuration, or the neutral one if it has none.
     dt: time between frames [s].
     host, port: where to listen; if the port is taken, the next free one. Give another host only to let others look in.
+    play: whether the motion runs at once, or waits for the tick on the page.
     extras: contacts, forces, active, normals, friction, layout, title, as `saltus.view.describe` takes them.
 
     >>> import saltus as sl
@@ -62,13 +64,13 @@ def show(
     """
     if q is None:
         q = next(iter(model.reference_configurations.values()), model.neutral())
-    return Viewer(model, describe(model, q, dt, **extras), host, port)
+    return Viewer(model, describe(model, q, dt, **extras), host, port, play)
 
 
 class Viewer:
     """A page that shows a robot. Make one with `show`; `close` it, or use it in a with statement."""
 
-    def __init__(self, model: Model, scene: Scene, host: str, port: int) -> None:
+    def __init__(self, model: Model, scene: Scene, host: str, port: int, play: bool) -> None:
         import viser
 
         self._model, self._scene = model, scene
@@ -77,7 +79,7 @@ class Viewer:
         self._server.gui.configure_theme(show_logo=False, show_share_button=False)
         self._lock = threading.RLock()
         self._closed = threading.Event()
-        self._add_controls()
+        self._add_controls(play)
         self._build(scene)
         self._player = threading.Thread(target=self._run, name="saltus-viewer", daemon=True)
         self._player.start()
@@ -143,9 +145,9 @@ class Viewer:
         page.configure_environment_map(None)  # its light would wash out the colours
         page.add_light_hemisphere("/sky", sky_color=(255, 255, 255), ground_color=(190, 180, 170), intensity=1.2)
         cell = float(10.0 ** np.round(np.log10(0.25 * scene.size)))
-        self._world = page.add_frame("/world", show_axes=False)
+        self._ground = page.add_frame("/ground", show_axes=False)
         page.add_grid(
-            "/world/floor", infinite_grid=True, cell_size=cell, section_size=5 * cell, position=(0, 0, scene.floor),
+            "/ground/floor", infinite_grid=True, cell_size=cell, section_size=5 * cell, position=(0, 0, scene.floor),
             cell_color=(205, 210, 218), section_color=(160, 168, 180), fade_distance=25 * scene.size,
             shadow_opacity=0.3, plane_color=(232, 235, 239), plane_opacity=1.0,
         )  # fmt: skip
@@ -156,7 +158,7 @@ class Viewer:
     def _add_solid(self, index: int, robots: NDArray[np.intp]) -> tuple[int, NDArray[np.intp], Any]:
         """One solid of some of the robots: its index, these robots, its handle."""
         solid = self._scene.solids[index]
-        name = f"/world/robots_{robots[0]}/{index}_{solid.shape.name.replace('/', '_')}"
+        name = f"/scene/robots_{robots[0]}/{index}_{solid.shape.name.replace('/', '_')}"
         return index, robots, self._add_instances(name, triangulated(solid), solid.shape.color * 255, len(robots))
 
     def _add_instances(self, name: str, mesh: Mesh, color: Any, count: int, **options: Any) -> Any:
@@ -171,34 +173,34 @@ class Viewer:
         robots, size, corners = scene.robots, scene.size, len(scene.contacts.names)
         places, color = robots * corners, COLORS[CENTER_OF_MASS]
         ball, disc = _ball(0.022 * size), _disc(0.02 * size, 0.002 * size)
-        self._balls = self._add_instances("/world/center/ball", ball, color, robots, cast_shadow=False)
-        self._discs = self._add_instances("/world/center/disc", disc, color, robots, cast_shadow=False)
-        self._plumbs = page.add_line_segments("/world/center/plumb", np.zeros((robots, 2, 3)), color)
+        self._balls = self._add_instances("/scene/center/ball", ball, color, robots, cast_shadow=False)
+        self._discs = self._add_instances("/scene/center/disc", disc, color, robots, cast_shadow=False)
+        self._plumbs = page.add_line_segments("/scene/center/plumb", np.zeros((robots, 2, 3)), color)
         self._groups: dict[str, list[Any]] = {CENTER_OF_MASS: [self._balls, self._discs, self._plumbs]}
         if FORCES in scene.extras:
             self._arrows = page.add_arrows(
-                "/world/forces", np.zeros((places, 2, 3)), COLORS[FORCES], shaft_radius=0.009 * size,
+                "/scene/forces", np.zeros((places, 2, 3)), COLORS[FORCES], shaft_radius=0.009 * size,
                 head_radius=0.02 * size, head_length=0.045 * size,
             )  # fmt: skip
             self._groups[FORCES] = [self._arrows]
         if CONES in scene.extras:
             self._cones = self._add_instances(
-                "/world/cones", _cone(), COLORS[CONES], places, opacity=0.35, cast_shadow=False,
+                "/scene/cones", _cone(), COLORS[CONES], places, opacity=0.35, cast_shadow=False,
                 batched_scales=np.ones((places, 3)),
             )  # fmt: skip
             self._groups[CONES] = [self._cones]
         if SUPPORT in scene.extras:
             self._polygon = page.add_mesh_simple(
-                "/world/support", np.zeros((places, 3)), _fans(robots, corners), color=COLORS[SUPPORT],
+                "/scene/support", np.zeros((places, 3)), _fans(robots, corners), color=COLORS[SUPPORT],
                 opacity=0.4, side="double", cast_shadow=False,
             )  # fmt: skip
             self._groups[SUPPORT] = [self._polygon]
 
-    def _add_controls(self) -> None:
+    def _add_controls(self, play: bool) -> None:
         gui = self._server.gui
         gui.add_markdown(f"### {self._scene.title}")
         self._time = gui.add_slider("time [s]", 0.0, 1.0, self._scene.dt, 0.0)
-        self._play = gui.add_checkbox("play", False)
+        self._play = gui.add_checkbox("play", play)
         self._speed = gui.add_dropdown("speed", SPEEDS, initial_value="1x")
         self._follow = gui.add_checkbox("follow", False)
         self._see_through = gui.add_checkbox("see-through", False)
@@ -227,21 +229,26 @@ class Viewer:
         return int(min(round(self._time.value / self._scene.dt), self._scene.frames - 1))
 
     def _draw(self) -> None:
-        """Moves everything to where the slider is."""
+        """Moves everything to where the slider is.
+
+        A camera that follows stays where it is, and the ground goes back under it: a page may draw one a little later
+        than the other, and then it is the ground that shakes, not the robot.
+        """
         with self._lock, self._server.atomic():
             scene, frame = self._scene, self._frame
+            back = -scene.path[frame] if self._follow.value else np.zeros(3)
             shapes = [solid.shape for solid in scene.solids]
             local = np.reshape([shape.placement for shape in shapes], (-1, 4, 4))
             moved = poses(scene.placements[:, frame, [shape.joint for shape in shapes]] @ local)
             for index, robots, handle in self._solids:
-                handle.batched_positions = moved[robots, index, :3]
+                handle.batched_positions = moved[robots, index, :3] + back
                 handle.batched_wxyzs = moved[robots, index][:, [6, 3, 4, 5]]
-            self._draw_center(frame)
-            self._draw_contacts(frame)
+            self._draw_center(frame, back)
+            self._draw_contacts(frame, back)
             for name, handles in self._groups.items():
                 for handle in handles:
                     handle.visible = bool(self._switches[name].value)
-            self._world.position = -scene.path[frame] if self._follow.value else np.zeros(3)
+            self._ground.position = back
 
     def _dim(self) -> None:
         """Makes the robots as see-through as they are in the scene, or more."""
@@ -251,16 +258,16 @@ class Viewer:
                 opacity = float(own) * (SEE_THROUGH if self._see_through.value else 1.0)
                 handle.opacity = opacity if opacity < 1 else None
 
-    def _draw_center(self, frame: int) -> None:
-        top = self._scene.center[:, frame]
+    def _draw_center(self, frame: int, back: Array) -> None:
+        top = self._scene.center[:, frame] + back
         ground = top.copy()
-        ground[:, 2] = self._scene.floor + 0.002 * self._scene.size
+        ground[:, 2] = self._scene.floor + 0.002 * self._scene.size + back[2]
         self._balls.batched_positions, self._discs.batched_positions = top, ground
         self._plumbs.points = np.stack([top, ground], axis=1)
 
-    def _draw_contacts(self, frame: int) -> None:
+    def _draw_contacts(self, frame: int, back: Array) -> None:
         scene, contacts = self._scene, self._scene.contacts
-        points = contacts.points[:, frame].reshape(-1, 3)
+        points = contacts.points[:, frame].reshape(-1, 3) + back
         if FORCES in scene.extras:
             arrows = scene.force_scale * contacts.forces[:, frame].reshape(-1, 3)
             pushing = arrows.any(axis=1)
@@ -272,7 +279,8 @@ class Viewer:
             self._cones.batched_wxyzs = _from_z(contacts.normals[:, frame].reshape(-1, 3))
             self._cones.batched_scales = (contacts.active[:, frame, :, None] * scales).reshape(-1, 3)
         if SUPPORT in scene.extras:
-            self._polygon.vertices = contacts.support[:, frame].reshape(-1, 3) + np.array([0, 0, 0.003 * scene.size])
+            above = back + np.array([0, 0, 0.003 * scene.size])
+            self._polygon.vertices = contacts.support[:, frame].reshape(-1, 3) + above
 
     def _run(self) -> None:
         """Lets time go on while `play` is ticked."""

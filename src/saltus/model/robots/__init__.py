@@ -7,8 +7,9 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
 from saltus.model.checks import ModelError
-from saltus.model.mjcf import load_mjcf
 from saltus.model.model import Model
 from saltus.model.robots.srdf import read_poses
 from saltus.model.robots.table import EXAMPLES, SHIPPED, Robot
@@ -28,8 +29,9 @@ class RobotFrames(NamedTuple):
 def load_robot(name: str) -> Model:
     """The robot of this name (see `robot_names`), with `reference_configurations["standing"]` (nq,) among its poses.
 
-    Shipped robots stand with their soles flat at z = 0, the centre of mass over them, loops closed. The others stand as
-    their authors' files say; they are neutral where those say nothing.
+    Shipped robots stand with their soles flat at z = 0, the centre of mass over them, loops closed; what no motor drives has
+    an effort limit of zero. The others stand as their authors' files say, in neutral where those say nothing, with their
+    feet near the ground.
 
     >>> robot = load_robot("quadruped")
     >>> robot
@@ -38,12 +40,14 @@ def load_robot(name: str) -> Model:
     array([0. , 0. , 0.5])
     """
     folder, robot = _find(name)
-    model = _load(folder / robot.file, robot.floating_base)
+    load = load_sdf if robot.file.endswith(".sdf") else load_urdf
+    model = load(folder / robot.file, floating_base=robot.floating_base)
     poses = dict(model.reference_configurations)
     if robot.srdf:
         poses |= read_poses(folder / robot.srdf, model)
-    poses["standing"] = poses[robot.standing] if robot.standing else model.neutral()
-    return model.replace(reference_configurations=poses)
+    standing = np.array(poses[robot.standing]) if robot.standing else model.neutral()
+    standing[: len(robot.base)] = robot.base
+    return model.replace(reference_configurations=poses | {"standing": standing})
 
 
 def robot_names() -> tuple[str, ...]:
@@ -86,11 +90,3 @@ def _examples_folder() -> Path | None:
     prefixes = [*(Path(entry) / "cmeel.prefix" for entry in sys.path), Path(sys.prefix)]
     folders = (prefix / "share" / "example-robot-data" / "robots" for prefix in prefixes)
     return next((folder for folder in folders if folder.is_dir()), None)
-
-
-def _load(path: Path, floating_base: bool) -> Model:
-    if path.suffix == ".urdf":
-        return load_urdf(path, floating_base=floating_base)
-    if path.suffix == ".sdf":
-        return load_sdf(path, floating_base=floating_base)
-    return load_mjcf(path)  # which says itself whether the base floats

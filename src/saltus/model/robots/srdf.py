@@ -45,11 +45,11 @@ def _coordinates(joint: Joint, text: str) -> Array:
     values = numbers_in(text) or []
     if joint.kind == JointKind.CONTINUOUS and len(values) == 1:  # the angle, which may be written instead
         values = [math.cos(values[0]), math.sin(values[0])]
-    unit = np.array(values)[joint.kind.unit_coordinates]
-    if len(values) != joint.nq or not np.isfinite(values).all() or (unit.size and not unit.any()):
+    coordinates = np.array(values)
+    unit = coordinates[joint.kind.unit_coordinates]  # a view: the quaternion, or cosine and sine
+    length = np.linalg.norm(unit) if unit.size else 1.0
+    if len(values) != joint.nq or not np.isfinite(values).all() or not 0.0 < length < math.inf:
         expected = "a finite number" if joint.nq == 1 else f"{joint.nq} finite numbers, rotations of length 1"
         raise ModelError(f"joint {joint.name!r} has the value {text!r}, expected {expected}")
-    coordinates = np.array(values)
-    if unit.size:
-        coordinates[joint.kind.unit_coordinates] /= np.linalg.norm(unit)
+    unit /= length
     return coordinates

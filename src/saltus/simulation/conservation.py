@@ -1,0 +1,74 @@
+"""What a free motion must leave as it was, and how far it is from that.
+
+    T + V,      p - m g t,      L
+
+Energy, linear momentum less what gravity has given it, angular momentum about the centre of mass. Momenta are conserved
+only by robots whose base is free. No method of integration here knows of any of them: their drift measures its error.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from saltus.arrays import Array
+from saltus.dynamics.centroidal import centroidal_momentum
+from saltus.dynamics.energy import kinetic_energy, potential_energy
+from saltus.model.joints import JointKind
+from saltus.model.model import Model
+from saltus.simulation.rollout import Trajectory
+
+
+@dataclass(frozen=True, eq=False)
+class Drift:
+    """How far a conserved quantity has drifted from its value at the start."""
+
+    name: str
+    unit: str
+    absolute: Array  # (..., T) in that unit
+    size: Array  # (...) the largest that there was of it
+
+    @property
+    def relative(self) -> Array:
+        """(..., T) by the size; NaN where there was nothing of it."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.asarray(np.where(self.size[..., None] > 0, self.absolute / self.size[..., None], np.nan))
+
+
+def conservation_drift(model: Model, trajectory: Trajectory) -> list[Drift]:
+    """Drifts of energy and, if a free flyer carries the robot, of linear and angular momentum, on a motion without torques.
+
+    The size of the energy is the largest kinetic energy; with a free base, that of the tumble alone, without that of the
+    flight of the centre of mass, which would make any drift look small.
+
+    >>> import saltus as sl
+    >>> robot = sl.random_model(seed=0, bodies=5, kinds=["revolute"])
+    >>> swing = sl.rollout(robot, robot.neutral(), np.ones(robot.nv), duration=0.1)
+    >>> [energy] = conservation_drift(robot, swing)
+    >>> energy.name, bool(energy.relative.max() < 1e-6)
+    ('energy', True)
+    """
+    t, q, v = trajectory.t, trajectory.q, trajectory.v
+    kinetic = np.asarray(kinetic_energy(model, q, v))
+    energy = kinetic + np.asarray(potential_energy(model, q))
+    if not _floats(model):
+        return [_drift("energy", "J", energy[..., None], kinetic)]
+    momentum = centroidal_momentum(model, q, v)
+    flight = (momentum[..., :3] ** 2).sum(axis=-1) / (2 * model.total_mass)
+    linear = momentum[..., :3] - model.total_mass * t[:, None] * model.gravity
+    return [
+        _drift("energy", "J", energy[..., None], np.maximum(kinetic - flight, 1e-9 * kinetic)),  # not only rounding
+        _drift("linear momentum", "kg m/s", linear, np.linalg.norm(momentum[..., :3], axis=-1)),
+        _drift("angular momentum", "kg m²/s", momentum[..., 3:], np.linalg.norm(momentum[..., 3:], axis=-1)),
+    ]
+
+
+def _drift(name: str, unit: str, values: Array, sizes: Array) -> Drift:
+    """From values (..., T, n) and their sizes (..., T)."""
+    return Drift(name, unit, np.linalg.norm(values - values[..., :1, :], axis=-1), sizes.max(axis=-1))
+
+
+def _floats(model: Model) -> bool:
+    """Whether nothing but a free flyer holds the robot to the world."""
+    return [joint.kind for joint in model.joints if joint.parent == 0] == [JointKind.FREE_FLYER]

@@ -1,0 +1,182 @@
+"""The command line: what it prints, writes and refuses, in this process and, once for each way out, in one of its own."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+import saltus as sl
+from saltus.cli import app
+from tests.view.browser import launched, opened, settled
+
+COMMANDS = ("robots", "info", "view", "simulate", "bench", "warmup")
+ROD = """<robot name="rod"><link name="base"/><link name="rod"><inertial><origin xyz="0 0 -0.5"/><mass value="2"/>
+  <inertia ixx="0.1" iyy="0.1" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <joint name="hinge" type="revolute"><parent link="base"/><child link="rod"/><axis xyz="0 1 0"/>
+  <limit lower="-1" upper="2" velocity="3" effort="40"/></joint></robot>"""
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(app, arguments)
+
+
+def printed(*arguments: str) -> str:
+    """What a command prints, which must end well."""
+    result = run(*arguments)
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def started(*arguments: str) -> subprocess.Popen[str]:
+    """The command in a process of its own."""
+    return subprocess.Popen(
+        [sys.executable, "-c", "from saltus.cli import app; app()", *arguments],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
+    )  # fmt: skip
+
+
+def test_version_and_help() -> None:
+    assert printed("--version") == f"saltus {sl.__version__}\n"
+    text = printed("--help")
+    assert all(re.search(rf"^│ {command} ", text, re.MULTILINE) for command in COMMANDS)
+    assert "saltus simulate quadruped --view" in text
+
+
+@pytest.mark.parametrize("command", ["info", "view", "simulate", "bench"])
+def test_the_help_of_a_command_has_examples(command: str) -> None:
+    assert f"saltus {command} " in printed(command, "--help").split("Examples:")[1]
+
+
+def test_robots_lists_all() -> None:
+    assert set(sl.robot_names()) <= set(printed("robots").split())
+
+
+@pytest.mark.parametrize("name", ["quadruped", "biped", "humanoid_hands", "cartpole"])
+def test_info_tells_of_every_joint(name: str) -> None:
+    robot, text = sl.load_robot(name), printed("info", name)
+    lines = text.splitlines()
+    for joint in robot.joints[1:]:
+        (line,) = [line for line in lines if re.search(rf"─ {joint.name}  ", line)]
+        assert joint.kind.name.lower() in line and f"{joint.mass:.3g} kg" in line
+        depth, above = 0, joint
+        while above.parent:
+            above, depth = robot.joints[above.parent], depth + 1
+        assert line.index(joint.name) == 4 * (depth + 1)
+    assert f"nq = {robot.nq}, nv = {robot.nv}" in text and f"{robot.total_mass:.4g} kg" in text
+    for loop in robot.loops:
+        assert f"{loop.name} (point: {loop.frame_a} = {loop.frame_b})" in text
+    for name in (*robot.reference_configurations, *(actuator.name for actuator in robot.actuators)):
+        assert name in text
+
+
+def test_info_of_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "rod.urdf"
+    file.write_text(ROD)
+    assert "hinge  revolute y  2 kg  -1 ... 2 rad  3 rad/s  40 N m" in printed("info", str(file))
+    assert "root_joint  free_flyer  0 kg" in printed("info", str(file), "--floating")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["info", "quadrupd"], "there is no robot 'quadrupd'; did you mean 'quadruped'?"),
+        (["info", "nowhere.urdf"], "nowhere.urdf: cannot be read"),
+        (["info", "README.md"], "the file's name ends in '.md', expected one of .urdf, .xml, .mjcf, .sdf"),
+        (["info", "arm", "--floating"], "--floating and --fixed are for files; 'arm' has the base it has"),
+        (["info", "four_bar.xml", "--fixed"], "an MJCF file says itself whether the base moves freely"),
+        (["view", "arm", "--pose", "standin"], "model 'arm' has no pose 'standin'; did you mean 'standing'?"),
+        (["view", "arm", "--save", "/nowhere/arm.html"], "No such file or directory: '/nowhere/arm.html'"),
+        (["simulate", "arm", "--dt", "0"], "dt is 0.0, expected a positive time in seconds"),
+        (["simulate", "arm", "--dt", "0.5"], "could not go on after"),
+    ],
+)
+def test_an_error_is_one_line(arguments: list[str], message: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(Path(__file__).parents[2])
+    result = run(*arguments)
+    assert result.exit_code == 1
+    assert message in result.stderr and result.stderr.startswith("error: ") and result.stderr.count("\n") == 1
+    with pytest.raises((ValueError, OSError), match=re.escape(message)):
+        CliRunner().invoke(app, ["--debug", *arguments], catch_exceptions=False)
+
+
+def test_a_wrong_option_is_a_matter_of_usage() -> None:
+    assert run("simulate", "arm", "--method", "leapfrog").exit_code == 2
+    assert run("dance").exit_code == 2
+
+
+def test_view_saves_a_page(tmp_path: Path) -> None:
+    page = tmp_path / "arm.html"
+    assert printed("view", "arm", "--pose", "neutral", "--save", str(page)) == f"wrote {page}\n"
+    assert "<title>arm</title>" in page.read_text(encoding="utf-8")
+
+
+def test_simulate_reports_draws_and_saves(tmp_path: Path) -> None:
+    page, picture = tmp_path / "fall.html", tmp_path / "energy.png"
+    text = printed("simulate", "quadruped", "--seconds", "0.5", "--save", str(page), "--plot", str(picture))
+    assert "0.5 s of free motion, 500 steps of rk4" in text
+    for name in ("energy", "linear momentum", "angular momentum"):
+        (drift,) = re.findall(rf"^{name} .* (\S+)\s*$", text, re.MULTILINE)
+        assert 0 < float(drift) < 1e-8
+    assert "0.50 s · 26 frames" in page.read_text(encoding="utf-8")
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_simulate_depends_on_seed_pose_and_method() -> None:
+    def drift(*options: str) -> str:
+        return printed("simulate", "arm", "--seconds", "0.3", *options).splitlines()[-1]
+
+    first = drift()
+    assert drift() == first
+    others = [drift("--seed", "1"), drift("--pose", "neutral"), drift("--method", "semi_implicit_euler")]
+    assert len({first, *others}) == 4
+    assert float(others[2].split()[-1]) > 1e3 * float(first.split()[-1])
+
+
+def test_bench_measures_every_function() -> None:
+    threads = sl.get_threads()
+    lines = printed("bench", "double_pendulum", "--batch", "64", "--seconds", "0.001").splitlines()
+    assert "2 degrees of freedom" in lines[0] and sl.get_threads() == threads
+    figures = {line.split()[0]: [float(figure) for figure in line.split()[1:]] for line in lines[4:]}
+    assert {"aba", "rnea", "crba", "minverse", "integrate"} <= set(figures)
+    assert all(len(row) == 1 + 2 * len({1, threads}) and min(row) > 0 for row in figures.values())
+
+
+@pytest.mark.slow
+def test_view_serves_a_page_until_ctrl_c() -> None:
+    process = started("simulate", "double_pendulum", "--seconds", "1", "--view", "--port", "8190")
+    assert process.stdout is not None
+    try:
+        url = next(found[0] for line in process.stdout if (found := re.search(r"http://127\.0\.0\.1:\d+", line)))
+        with launched() as browser, opened(browser, url) as page:
+            page.get_by_text("time [s]").wait_for()
+            page.get_by_label("play").click()  # it runs; now it stops
+            settled(page)
+        process.send_signal(signal.SIGINT)
+        _, error = process.communicate(timeout=30)
+    finally:
+        process.kill()
+    assert process.returncode == 0 and not error
+
+
+def test_ctrl_c_in_a_simulation_reports_what_there_is() -> None:
+    process = started("simulate", "double_pendulum", "--seconds", "10000", "--dt", "1e-3")
+    with pytest.raises(subprocess.TimeoutExpired):
+        process.communicate(timeout=5)
+    process.send_signal(signal.SIGINT)
+    output, error = process.communicate(timeout=60)
+    assert process.returncode == 130 and not error
+    assert "of free motion" in output and re.search(r"^energy .* J", output, re.MULTILINE)
+
+
+def test_a_real_process() -> None:
+    process = started("info", "no_such_robot")
+    output, error = process.communicate(timeout=60)
+    assert (process.returncode, output) == (1, "") and error.startswith("error: there is no robot 'no_such_robot'")

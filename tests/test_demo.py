@@ -1,0 +1,98 @@
+"""`make demo`, as a person at a terminal sees it: tables, files, and a page on which the robot tumbles, then stands."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.view.browser import LARGE, differing, is_drawn, launched, opened, picture, settled
+
+DEMO = Path(__file__).parents[1] / "examples" / "tumble.py"
+FILES = {"tumble.png", "tumble.html", "standing.html"}
+
+
+def run_demo(folder: Path, **streams: int) -> subprocess.Popen[bytes]:
+    paths = os.pathsep.join(path for path in sys.path if path)
+    command = [sys.executable, str(DEMO), "--seconds", "2", "--folder", str(folder)]
+    return subprocess.Popen(command, env=os.environ | {"PYTHONPATH": paths}, **streams)
+
+
+class Terminal:
+    """The other end of a terminal."""
+
+    def __init__(self, end: int) -> None:
+        self._end, self._seen = end, ""
+
+    def read_until(self, pattern: str) -> str:
+        """What the pattern finds, once it does."""
+        while not (found := re.search(pattern, self._seen)):
+            self._seen += os.read(self._end, 4096).decode()
+        return found[0]
+
+    def press_enter(self) -> None:
+        os.write(self._end, b"\n")
+
+
+def wait_until_drawn(page: Any) -> None:
+    end = time.monotonic() + 60
+    while not is_drawn(picture(page)):
+        assert time.monotonic() < end, "the page stays blank"
+        page.wait_for_timeout(200)
+
+
+@contextmanager
+def at_a_terminal(folder: Path) -> Iterator[tuple[subprocess.Popen[bytes], Terminal]]:
+    end, other = pty.openpty()
+    process = run_demo(folder, stdin=other, stdout=other, stderr=other)
+    os.close(other)
+    try:
+        yield process, Terminal(end)
+    finally:
+        process.kill()
+        process.wait()
+        os.close(end)
+
+
+@pytest.mark.slow
+def test_the_page_opens_and_moves_and_then_stands_still(tmp_path: Path) -> None:
+    with at_a_terminal(tmp_path) as (process, terminal), launched() as browser:
+        url = terminal.read_until(r"http://127\.0\.0\.1:\d+")
+        with opened(browser, url, LARGE) as page:
+            page.get_by_text("time [s]").wait_for()
+            wait_until_drawn(page)
+            pictures = [picture(page) for _ in range(4)]  # each takes a while
+            assert all(map(is_drawn, pictures))  # the robot, wherever it flies: the floor alone has too few colours
+            assert all(differing(*pair) > 0.02 for pair in pairwise(pictures))
+            terminal.read_until("Enter: stand still")
+            terminal.press_enter()
+            terminal.read_until("Enter: end")
+            standing = settled(page)
+            page.wait_for_timeout(1000)
+            assert differing(standing, picture(page)) < 1e-3
+            assert not page.get_by_text("time [s]").is_visible()
+        terminal.press_enter()
+        assert process.wait(timeout=30) == 0
+
+
+def test_without_a_terminal_it_ends_by_itself(tmp_path: Path) -> None:
+    process = run_demo(tmp_path, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+    output = process.communicate(timeout=300)[0].decode()
+    assert process.returncode == 0
+    assert "http://" not in output
+    drifts = dict(re.findall(r"^(energy|linear momentum|angular momentum) +(\S+)$", output, re.MULTILINE))
+    assert len(drifts) == 3 and all(0 < float(drift) < 1e-6 for drift in drifts.values())
+    (order,) = re.findall(r"observed order (\S+)", output)
+    assert float(order) == pytest.approx(4, abs=0.3)
+    assert len(re.findall(r"^(?:one robot|4096) a call.* [\d,]+ +[\d.]+$", output, re.MULTILINE)) >= 3
+    assert {file.name for file in tmp_path.iterdir()} == FILES

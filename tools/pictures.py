@@ -1,0 +1,81 @@
+"""Makes the pictures of the README and the documentation: `python -m tools.pictures` writes them to docs/figures.
+
+They are replay files (`sl.view.save_replay`), opened in a headless Chromium and looked at from a good place.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import saltus as sl
+from tests.view.browser import launched, opened
+
+FIGURES = Path(__file__).parents[1] / "docs" / "figures"
+PREPARE = """
+([direction, distance]) => {
+  for (const part of document.querySelectorAll("header, #extras, #player")) part.hidden = true;
+  world.traverse((object) => {
+    if (!skins.some((skin) => skin.material === object.material)) return;
+    Object.assign(object.material, { opacity: 1, transparent: false, depthWrite: true });
+    object.castShadow = true;
+  });
+  const away = camera.position.distanceTo(middle) * distance;
+  camera.position.copy(new THREE.Vector3(...direction).setLength(away).add(middle));
+  controls.update();
+  paint();
+}
+"""
+"""No controls, all robots solid, the camera at its place."""
+
+
+def tumble() -> dict[str, Any]:
+    """A quadruped thrown into a somersault, at seven times of its flight."""
+    robot = sl.load_robot("quadruped")
+    q, v = robot.reference_configurations["standing"].copy(), np.zeros(robot.nv)
+    v[:6] = 7.0, 0.0, 4.6, 0.0, 8.9, 0.0
+    damping = np.r_[np.zeros(6), np.full(robot.nv - 6, 2.0)]
+    path = [q]
+    for _ in range(930):
+        v = v + 1e-3 * sl.aba(robot, q, v, -damping * v)
+        q = sl.integrate(robot, q, 1e-3 * v)
+        path.append(q)
+    return {"model": robot, "q": np.array(path)[::155][:, None], "layout": "overlay"}
+
+
+def standing() -> dict[str, Any]:
+    """A humanoid on its soles, each of which carries half of its weight."""
+    robot = sl.load_robot("humanoid")
+    forces = np.tile([0.0, 0.0, -0.5 * robot.total_mass * robot.gravity[2]], (2, 1))
+    return {
+        "model": robot,
+        "q": robot.reference_configurations["standing"],
+        "contacts": sl.robot_frames("humanoid").feet,
+        "forces": forces,
+        "friction": 0.7,
+    }
+
+
+PICTURES = {
+    "tumble": (tumble(), (1200, 460), (0.05, -1.0, 0.2), 0.42),
+    "standing": (standing(), (900, 560), (1.0, -0.7, 0.3), 0.95),
+}
+"""Name: the scene, the size [pixels], the direction to the camera, and its distance relative to the replay's own."""
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as folder, launched() as browser:
+        for name, (scene, (width, height), direction, distance) in PICTURES.items():
+            file = sl.view.save_replay(Path(folder) / f"{name}.html", **scene)
+            with opened(browser, file.as_uri(), {"width": width, "height": height}) as page:
+                page.evaluate(PREPARE, [direction, distance])
+                page.wait_for_timeout(2000)
+                page.screenshot(path=FIGURES / f"{name}.png")
+            print(f"wrote {FIGURES / name}.png: {(FIGURES / f'{name}.png').stat().st_size // 1000} kB")
+
+
+if __name__ == "__main__":
+    main()
