@@ -14,6 +14,7 @@ from tests.constraints import truth
 TOLERANCE = 1e-9
 METHOD_NAMES = sorted(METHODS)
 each_method = pytest.mark.parametrize("method", METHOD_NAMES)
+KERNELS = sorted(set(METHODS) - {"kkt"})
 each_loop_method = pytest.mark.parametrize("method", sorted(set(METHODS) - TREES_ONLY))
 
 
@@ -73,6 +74,36 @@ def test_lanes_equal_single_calls(name: str, method: str) -> None:
         close(one.a, batch.a[k], 1e-11)
         close(one.forces, batch.forces[k], 1e-10)
         assert one.iterations == batch.iterations[k]
+
+
+@each_contact_set
+@pytest.mark.parametrize("method", KERNELS)
+def test_single_precision(name: str, method: str) -> None:
+    """Against double precision on the same inputs; mu is such that single precision can bear it."""
+    model, contacts = CONTACTS[name]
+    dynamics = sl.ConstrainedDynamics(model, contacts, method, mu=1e-2, most_iterations=3, tolerance=0.0)
+    q, v, tau = (x.astype(np.float32) for x in states(model, 17, 8))
+    single, double = dynamics.solve(q, v, tau), dynamics.solve(*(x.astype(np.float64) for x in (q, v, tau)))
+    assert single.a.dtype == np.float32
+    condition = max(np.linalg.cond(sl.crba(model, q.astype(np.float64))))
+    close(single.a, double.a, float(np.finfo(np.float32).eps) * condition)
+
+
+@pytest.mark.parametrize("method", KERNELS)
+def test_threads_and_leading_axes(method: str) -> None:
+    model, contacts = CONTACTS["quadruped 4x3"]
+    dynamics = sl.ConstrainedDynamics(model, contacts, method)
+    q, v, tau = (x.reshape(2, 150, -1) for x in states(model, 300, 9))
+    before = sl.get_threads()
+    try:
+        sl.set_threads(1)
+        alone = dynamics.solve(q, v, tau[0, 0])
+        sl.set_threads(2)
+        together = dynamics.solve(q, v, tau[0, 0])
+    finally:
+        sl.set_threads(before)
+    assert alone.a.shape == (2, 150, model.nv) and alone.forces.shape == (2, 150, 12) and alone.status.shape == (2, 150)
+    assert np.array_equal(alone.a, together.a) and np.array_equal(alone.forces, together.forces)
 
 
 @each_method
@@ -164,7 +195,7 @@ def test_random_trees(method: str, seed: int) -> None:
     moving = [k for k, frame in enumerate(model.frames) if frame.joint > 0]
     constraints = [sl.Contact(model, int(frame), int(rng.choice([3, 6]))) for frame in rng.choice(moving, 2)]
     q, v, tau = states(model, 5, seed)
-    solution = sl.ConstrainedDynamics(model, constraints, method, most_iterations=200).solve(q, v, tau)
+    solution = sl.ConstrainedDynamics(model, constraints, method, mu=1e-5, most_iterations=200).solve(q, v, tau)
     for k in range(len(q)):
         a, _, J = truth.solve(model, constraints, q[k], v[k], tau[k])
         close(J @ solution.a[k], J @ a, 1e-8, 1.0 + np.abs(a).max())
