@@ -27,6 +27,8 @@ METHODS: dict[str, Callable[[ConstrainedModel, tuple[Any, ...]], tuple[Array, Ar
 }
 """Each takes (q, v, tau, active, target, start) and returns accelerations, forces, and (iterations, residual, change)."""
 
+DOUBLE, SINGLE = np.dtype(np.float64), np.dtype(np.float32)
+
 TREES_ONLY = {"constrained_aba"}
 """Methods for contacts; they know nothing of constraints between two moving bodies."""
 
@@ -102,7 +104,9 @@ class ConstrainedDynamics:
         self.mu, self.tolerance = mu, tolerance
         self._problem = ConstrainedModel(model, constraints, mu, tolerance, most_iterations)
         self._run = METHODS[method]
-        self._all, self._none = np.ones(self._problem.nc), np.zeros(self._problem.nm)
+        self._defaults = {
+            dtype: (np.ones(self._problem.nc, dtype), np.zeros(self._problem.nm, dtype)) for dtype in (DOUBLE, SINGLE)
+        }
 
     def solve(
         self,
@@ -119,8 +123,10 @@ class ConstrainedDynamics:
         target: (..., nm), accelerations asked of the constraints, zero by default.
         start: (..., nm), forces to start from.
         """
+        dtypes = {getattr(x, "dtype", None) for x in (q, v, tau)}
+        everything, nothing = self._defaults[SINGLE if dtypes == {SINGLE} else DOUBLE]
         inputs: tuple[Any, ...] = (
-            q, v, tau, self._all if active is None else active, self._none if target is None else target,
-            self._none if start is None else start,
+            q, v, tau, everything if active is None else active, nothing if target is None else target,
+            nothing if start is None else start,
         )  # fmt: skip
         return Solution(*self._run(self._problem, inputs), self.tolerance)
