@@ -4,6 +4,8 @@ Every function takes NumPy arrays with any leading batch axes, or CUDA arrays. C
 """
 
 from saltus import view
+from saltus.constraints.constraint import Constraint, Contact, JointLock, LoopClosure, model_loops
+from saltus.constraints.dynamics import ConstrainedDynamics, Solution, Status
 from saltus.dynamics.aba import aba
 from saltus.dynamics.centroidal import (
     center_of_mass,
@@ -65,13 +67,18 @@ __version__ = "0.1.0"
 __all__ = [
     "LTL",
     "Actuator",
+    "ConstrainedDynamics",
+    "Constraint",
+    "Contact",
     "Drift",
     "Frame",
     "FrameKind",
     "Interrupted",
     "Joint",
     "JointKind",
+    "JointLock",
     "Loop",
+    "LoopClosure",
     "Mimic",
     "Model",
     "ModelBuilder",
@@ -79,6 +86,8 @@ __all__ = [
     "RobotFrames",
     "RolloutError",
     "Shape",
+    "Solution",
+    "Status",
     "Trajectory",
     "aba",
     "center_of_mass",
@@ -116,6 +125,7 @@ __all__ = [
     "load_urdf",
     "ltl",
     "minverse",
+    "model_loops",
     "nonlinear_effects",
     "potential_energy",
     "random_configuration",

@@ -9,8 +9,9 @@ import numpy as np
 import saltus as sl
 from saltus.kernel import ALGORITHMS, Algorithm
 
-PACKAGE = [algorithm for algorithm in ALGORITHMS if algorithm.kernel.__module__.startswith("saltus.")]
-"""The package's algorithms, without those that tests declare."""
+LAYERS = ("saltus.model.", "saltus.dynamics.")
+PACKAGE = [algorithm for algorithm in ALGORITHMS if algorithm.kernel.__module__.startswith(LAYERS)]
+"""The package's algorithms on models, without those that tests declare; those on constrained models: tests/constraints."""
 
 VARIANTS = [(algorithm, given) for algorithm in PACKAGE for given in algorithm.variants()]
 """Every algorithm with every number of inputs that it takes."""

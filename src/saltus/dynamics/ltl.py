@@ -22,65 +22,65 @@ from saltus.model.tree import algorithm
 
 
 @kernel
-def factor(tree, U, D):
-    """In place: U holds a matrix of the tree's sparsity, its upper triangle is overwritten; D receives the pivots."""
-    nv = tree.nv
-    for k in range(nv - 1, -1, -1):
-        pivot = ld(U, k * nv + k)
+def factor(above, n, U, D):
+    """In place: U holds a matrix (n, n) of the sparsity of the tree that `above` gives, its upper triangle is overwritten; D
+    receives the pivots."""
+    for k in range(n - 1, -1, -1):
+        pivot = ld(U, k * n + k)
         st(D, k, pivot)
         inverse = 1.0 / pivot
-        i = tree.above[k]
+        i = above[k]
         while i >= 0:
-            entry = ld(U, i * nv + k)
+            entry = ld(U, i * n + k)
             ratio = entry * inverse
             j = i
             while j >= 0:
-                st(U, j * nv + i, ld(U, j * nv + i) - ratio * ld(U, j * nv + k))
-                j = tree.above[j]
-            st(U, i * nv + k, ratio)
-            i = tree.above[i]
-        st(U, k * nv + k, 1.0)
+                st(U, j * n + i, ld(U, j * n + i) - ratio * ld(U, j * n + k))
+                j = above[j]
+            st(U, i * n + k, ratio)
+            i = above[i]
+        st(U, k * n + k, 1.0)
 
 
 @kernel
-def multiply_upper(tree, U, x):
+def multiply_upper(above, n, U, x):
     """x = U x"""
-    for k in range(tree.nv):
-        i = tree.above[k]
+    for k in range(n):
+        i = above[k]
         while i >= 0:
-            st(x, i, ld(x, i) + ld(U, i * tree.nv + k) * ld(x, k))
-            i = tree.above[i]
+            st(x, i, ld(x, i) + ld(U, i * n + k) * ld(x, k))
+            i = above[i]
 
 
 @kernel
-def multiply_lower(tree, U, x):
+def multiply_lower(above, n, U, x):
     """x = U^T x"""
-    for k in range(tree.nv - 1, -1, -1):
-        i, total = tree.above[k], ld(x, k)
+    for k in range(n - 1, -1, -1):
+        i, total = above[k], ld(x, k)
         while i >= 0:
-            total = total + ld(U, i * tree.nv + k) * ld(x, i)
-            i = tree.above[i]
+            total = total + ld(U, i * n + k) * ld(x, i)
+            i = above[i]
         st(x, k, total)
 
 
 @kernel
-def solve_upper(tree, U, x):
+def solve_upper(above, n, U, x):
     """x = U^-1 x"""
-    for k in range(tree.nv - 1, -1, -1):
-        i = tree.above[k]
+    for k in range(n - 1, -1, -1):
+        i = above[k]
         while i >= 0:
-            st(x, i, ld(x, i) - ld(U, i * tree.nv + k) * ld(x, k))
-            i = tree.above[i]
+            st(x, i, ld(x, i) - ld(U, i * n + k) * ld(x, k))
+            i = above[i]
 
 
 @kernel
-def solve_lower(tree, U, x):
+def solve_lower(above, n, U, x):
     """x = U^-T x"""
-    for k in range(tree.nv):
-        i, total = tree.above[k], ld(x, k)
+    for k in range(n):
+        i, total = above[k], ld(x, k)
         while i >= 0:
-            total = total - ld(U, i * tree.nv + k) * ld(x, i)
-            i = tree.above[i]
+            total = total - ld(U, i * n + k) * ld(x, i)
+            i = above[i]
         st(x, k, total)
 
 
@@ -97,46 +97,46 @@ def _ltl(tree, M, w, U, D):
         while i >= 0:
             st(U, i * tree.nv + k, ld(M, i * tree.nv + k))
             i = tree.above[i]
-    factor(tree, U, D)
+    factor(tree.above, tree.nv, U, D)
 
 
 @algorithm(inputs={"U": "nv nv", "x": "nv"}, outputs={"y": "nv"})
 def _ltl_multiply_upper(tree, U, x, w, y):
     copy(x, y, tree.nv)
-    multiply_upper(tree, U, y)
+    multiply_upper(tree.above, tree.nv, U, y)
 
 
 @algorithm(inputs={"U": "nv nv", "x": "nv"}, outputs={"y": "nv"})
 def _ltl_multiply_lower(tree, U, x, w, y):
     copy(x, y, tree.nv)
-    multiply_lower(tree, U, y)
+    multiply_lower(tree.above, tree.nv, U, y)
 
 
 @algorithm(inputs={"U": "nv nv", "x": "nv"}, outputs={"y": "nv"})
 def _ltl_solve_upper(tree, U, x, w, y):
     copy(x, y, tree.nv)
-    solve_upper(tree, U, y)
+    solve_upper(tree.above, tree.nv, U, y)
 
 
 @algorithm(inputs={"U": "nv nv", "x": "nv"}, outputs={"y": "nv"})
 def _ltl_solve_lower(tree, U, x, w, y):
     copy(x, y, tree.nv)
-    solve_lower(tree, U, y)
+    solve_lower(tree.above, tree.nv, U, y)
 
 
 @kernel
-def solve(tree, U, D, x):
+def solve(above, n, U, D, x):
     """x = M^-1 x"""
-    solve_upper(tree, U, x)
-    for k in range(tree.nv):
+    solve_upper(above, n, U, x)
+    for k in range(n):
         st(x, k, ld(x, k) / ld(D, k))
-    solve_lower(tree, U, x)
+    solve_lower(above, n, U, x)
 
 
 @algorithm(inputs={"U": "nv nv", "D": "nv", "x": "nv"}, outputs={"y": "nv"})
 def _ltl_solve(tree, U, D, x, w, y):
     copy(x, y, tree.nv)
-    solve(tree, U, D, y)
+    solve(tree.above, tree.nv, U, D, y)
 
 
 @algorithm(
@@ -146,7 +146,7 @@ def _ltl_solve(tree, U, D, x, w, y):
 )
 def _minverse(tree, q, w, inverse):
     inertia_matrix(tree, q, w, w.factor)
-    factor(tree, w.factor, w.pivot)
+    factor(tree.above, tree.nv, w.factor, w.pivot)
     nv = tree.nv
     for column in range(nv):
         x = tail(inverse, column * nv)
@@ -161,7 +161,7 @@ def _minverse(tree, q, w, inverse):
                 i = tree.above[i]
             st(x, k, ld(x, k) / ld(w.pivot, k))
             k = tree.above[k]
-        solve_lower(tree, w.factor, x)
+        solve_lower(tree.above, tree.nv, w.factor, x)
 
 
 _minverse.when_coupled = lambda model, q: np.linalg.inv(crba(model, q))

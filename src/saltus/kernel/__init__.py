@@ -4,7 +4,7 @@ from saltus.kernel.algorithm import ALGORITHMS, Algorithm, Spec, Tables, declare
 from saltus.kernel.dual import Dual
 from saltus.kernel.memory import HEADER, ONE, SIZES, Layout, ld, sizes_of, st, st_symmetric, tail, zero
 from saltus.kernel.number import F32, F64, Number
-from saltus.kernel.scalar import atan2, fabs, floor, less, lift, maximum, minimum, select, sincos, sqrt
+from saltus.kernel.scalar import atan2, fabs, floor, less, lift, maximum, minimum, select, sincos, some, sqrt
 from saltus.kernel.tuples import Scalar, defines, kernel
 
 __all__ = [
@@ -35,6 +35,7 @@ __all__ = [
     "select",
     "sincos",
     "sizes_of",
+    "some",
     "sqrt",
     "st",
     "st_symmetric",

@@ -84,7 +84,9 @@ class Algorithm:
         self.outputs = tuple(Spec.parse(*item) for item in outputs.items())
         self.arguments = self.inputs + self.outputs
         self.work = Layout(nj={}) if work is None else work
-        self.signature = f"{kernel.__module__}.{kernel.__qualname__}{self.arguments}{self.work.fields}"
+        layouts = (self.work, tables.ints, tables.reals)
+        self.signature = f"{kernel.__module__}.{kernel.__qualname__}{self.arguments}{[x.fields for x in layouts]}"
+        """What compiled code depends on beside the sources of its kernels: where in memory things are."""
         self._quick: Callable[..., Any] = _decline
         self._fast: dict[int, Any] = {}
         self._batch: dict[int, dict[int, Any]] = {}

@@ -24,7 +24,7 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.extending import intrinsic
 
 from saltus.kernel import fastcall
-from saltus.kernel.lower import OPTIONS, MaskType, register
+from saltus.kernel.lower import OPTIONS, register
 from saltus.kernel.lower_memory import (
     META,
     SIZE,
@@ -39,7 +39,7 @@ from saltus.kernel.lower_memory import (
 )
 from saltus.kernel.native import CALL
 from saltus.kernel.number import INT32, INT64, Number
-from saltus.kernel.scalar import less
+from saltus.kernel.scalar import less, some
 from saltus.kernel.target import target_machine
 from saltus.kernel.transfer import clear, holds_non_finite, pack, sender
 from saltus.kernel.tuples import is_kernel
@@ -71,19 +71,6 @@ def compiled(function: Callable[..., Any]) -> Any:
     if function not in _compiled:
         _compiled[function] = njit(**OPTIONS)(twin(function))
     return _compiled[function]
-
-
-@intrinsic
-def any_lane(typingctx, condition):
-    def codegen(context, builder, sig, args):
-        if not isinstance(condition, MaskType) or condition.width == 1:
-            return args[0]
-        from llvmlite import ir
-
-        bits = builder.bitcast(args[0], ir.IntType(condition.width))
-        return builder.icmp_unsigned("!=", bits, ir.Constant(bits.type, 0))
-
-    return types.boolean(condition), codegen
 
 
 class Parts:
@@ -188,7 +175,7 @@ def not_unit_test(algorithm: Algorithm, defect: Any, number: Number) -> Any:
     def test(tree, configurations):
         status = 0
         for q in literal_spans(configurations):
-            if any_lane(less(tolerance, defect(tree, q))):
+            if some(less(tolerance, defect(tree, q))):
                 status = NOT_UNIT
         return status
 

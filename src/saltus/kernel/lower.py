@@ -291,6 +291,22 @@ def _select_overload(condition, x, y):
     return _renamed(_defined(scalar.select, (condition, x, y)), "condition", "x", "y")
 
 
+@intrinsic
+def _any_lane(typingctx, mask):
+    def codegen(context, builder, sig, args):
+        bits = builder.bitcast(args[0], ir.IntType(mask.width))
+        return builder.icmp_unsigned("!=", bits, ir.Constant(bits.type, 0))
+
+    return types.boolean(mask), codegen
+
+
+@overload(scalar.some, jit_options=OPTIONS)
+def _some_overload(condition):
+    if isinstance(condition, MaskType):
+        return lambda condition: _any_lane(condition)
+    return (lambda condition: condition) if isinstance(condition, types.Boolean) else None
+
+
 @overload(scalar.lift, jit_options=OPTIONS)
 def _lift_overload(x, like):
     if isinstance(like, PacketType):

@@ -19,13 +19,14 @@ from numpy.typing import NDArray
 
 from saltus.kernel.tuples import Scalar, components, is_scalar, leaf_count
 
-SIZES = ("nj", "nq", "nv", "nf", "nvv")
-"""Numbers of joints (with the universe), coordinates, degrees of freedom, frames, and entries of a matrix (nv, nv)."""
+SIZES = ("nj", "nq", "nv", "nf", "nvv", "nc", "nm", "nmv", "nmm", "ns")
+"""Numbers of joints (with the universe), coordinates, degrees of freedom, frames, and entries of a matrix (nv, nv); of
+constraints, their rows, entries of matrices (nm, nv) and (nm, nm), and of the lists of what moves each constraint."""
 
 ONE = "one"
 """The group of a layout that has one record."""
 
-HEADER = 8
+HEADER = 16
 """Length of the header of a table of integers: `SIZES`, and room for those to come."""
 
 
@@ -92,6 +93,13 @@ class Layout:
                 self.fields[name] = FieldSpec(cls, offset, self.records[group], group)
                 offset += leaf_count(cls)
         self.view_class: Any = namedtuple("View", list(self.fields))  # type: ignore[misc]
+
+    def extended(self, **groups: Mapping[str, type | None]) -> Layout:
+        """The same layout with more fields."""
+        mine: dict[str, dict[str, type | None]] = {}
+        for name, spec in self.fields.items():
+            mine.setdefault(spec.group, {})[name] = spec.cls
+        return Layout(**mine | {group: {**mine.get(group, {}), **fields} for group, fields in groups.items()})
 
     def length(self, sizes: Mapping[str, int]) -> int:
         """How many numbers a memory of this layout holds."""

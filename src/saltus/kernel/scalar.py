@@ -62,6 +62,12 @@ def select(condition: Any, x: Scalar, y: Scalar) -> Scalar:
 
 
 @elementary
+def some(condition: Any) -> bool:
+    """Whether a condition holds in any lane: what an iteration that all lanes share goes on for."""
+    return bool(condition)
+
+
+@elementary
 def lift(x: Scalar, like: Scalar) -> Scalar:
     """The constant x as a number of the type of `like`; tuples leaf by leaf."""
     return x

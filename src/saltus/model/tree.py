@@ -11,8 +11,9 @@ its joint frame, the one that users see.
 from __future__ import annotations
 
 from collections import namedtuple
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,8 +43,6 @@ REALS = Layout(
     nf={"frame_placement": SE3},
 )
 
-Tree: Any = namedtuple("Tree", [*SIZES, *INTS.fields, *REALS.fields])  # type: ignore[misc]
-
 AXES = {
     JointKind.REVOLUTE: (5,),
     JointKind.CONTINUOUS: (5,),
@@ -56,21 +55,32 @@ AXES = {
 """The axes of its frame along which a joint moves."""
 
 
+class Extension(NamedTuple):
+    """What the tables of a model hold beside the tree, for layers that put something on it."""
+
+    ints: Layout  # INTS, extended
+    reals: Layout  # REALS, extended
+    sizes: Mapping[str, int]
+    fill: Callable[[Any, Any], None]  # (view of the integers, view of the reals), the tree's part filled already
+
+
 class TreeTables:
     """The tables of one model: `ints`, `reals` (and in single precision), and `handle`, their addresses."""
 
-    def __init__(self, model: Model) -> None:
-        sizes = dict(
-            zip(SIZES, (len(model.joints), model.nq, model.nv, len(model.frames), model.nv**2), strict=True)
-        ) | {ONE: 1}
-        self.ints = np.zeros(HEADER + INTS.length(sizes), np.int32)
+    def __init__(self, model: Model, extension: Extension | None = None) -> None:
+        layouts = (INTS, REALS) if extension is None else (extension.ints, extension.reals)
+        sizes = dict.fromkeys(SIZES, 0) | {ONE: 1, "nj": len(model.joints), "nq": model.nq, "nv": model.nv}
+        sizes |= {"nf": len(model.frames), "nvv": model.nv**2} | ({} if extension is None else dict(extension.sizes))
+        self.ints = np.zeros(HEADER + layouts[0].length(sizes), np.int32)
         self.ints[: len(SIZES)] = [sizes[name] for name in SIZES]
-        self.reals = np.zeros(REALS.length(sizes))
-        ints, reals = INTS.view(self.ints, sizes, HEADER), REALS.view(self.reals, sizes)
+        self.reals = np.zeros(layouts[1].length(sizes))
+        ints, reals = layouts[0].view(self.ints, sizes, HEADER), layouts[1].view(self.reals, sizes)
         fill_ints(ints, model)
         fill_reals(reals, model)
         for i in range(len(model.joints)):
             ints.renamed[i] = renamed(reals.placement[i].R)
+        if extension is not None:
+            extension.fill(ints, reals)
         self.reals32 = self.reals.astype(np.float32)
         self.sizes = sizes_of(self.ints)
         self.devices: dict[Any, Any] = {}
@@ -169,5 +179,11 @@ def explain(model: Model, q: NDArray[np.float64], tolerance: float) -> str:
     return ""
 
 
-algorithm = partial(declare, Tables(Tree, INTS, REALS, unit_defect, explain))
+def tables(ints: Layout, reals: Layout) -> Tables:
+    """What the kernels of a layer see: the sizes, and all fields of these two layouts."""
+    view: Any = namedtuple("Tree", [*SIZES, *ints.fields, *reals.fields])  # type: ignore[misc]
+    return Tables(view, ints, reals, unit_defect, explain)
+
+
+algorithm = partial(declare, tables(INTS, REALS))
 """The decorator of every algorithm on models: @algorithm(inputs={...}, outputs={...}, work=Layout(...))."""

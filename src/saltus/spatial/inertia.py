@@ -145,6 +145,12 @@ def without(I, u, k):
 
 
 @kernel
+def scaled(I, s):
+    """A symmetric inertia times a number."""
+    return Sym6(I.A * s, I.B * s, I.C * s)
+
+
+@kernel
 def column(I, axis):
     """Column `axis` (0 to 5, linear first) of a symmetric inertia."""
     A, B, C = I.A, I.B, I.C

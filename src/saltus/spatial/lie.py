@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from saltus.kernel import Scalar, atan2, kernel, less, select, sincos, sqrt
+from saltus.kernel import Scalar, atan2, kernel, less, lift, select, sincos, sqrt
 from saltus.spatial.algebra import Mat3, Motion, Quat, Vec2, Vec3, cross, dot, skew
 
 TINY = 1e-300
@@ -146,6 +146,19 @@ def log_pose(a, p):
     w = log_quaternion(a)
     c = cross(w, p)
     return Motion(p - c * 0.5 + cross(w, c) * cotangent_term(dot(w, w)), w)
+
+
+@kernel
+def log6(X):
+    """The motion that takes the parent's frame to the placement X in unit time, for turns of less than half a circle."""
+    R, p = X.R, X.p
+    sine = Vec3(0.5 * (R.zy - R.yz), 0.5 * (R.xz - R.zx), 0.5 * (R.yx - R.xy))
+    square = dot(sine, sine)
+    small = less(square, 1e-10)
+    size = sqrt(select(small, lift(1.0, square), square))
+    ratio = select(small, 1.0 + square * (1.0 / 6.0), atan2(size, 0.5 * (R.xx + R.yy + R.zz - 1.0)) / size)
+    angle = sine * ratio
+    return Motion(left_jacobian_inverse(angle) @ p, angle)
 
 
 @kernel

@@ -1,0 +1,1 @@
+"""Constrained dynamics: contacts, loops, and the methods that solve for what they do."""

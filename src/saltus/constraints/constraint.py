@@ -1,0 +1,169 @@
+"""Constraints: rows of the relative motion of two frames that are asked to vanish.
+
+| kind | rows of the motion of frame A relative to B, along the axes of A | acceleration |
+|---|---|---|
+| point (dim 3) | linear, each frame's own origin | classical |
+| hinge (dim 5) | linear and angular but for the turn about z of A | spatial |
+| weld (dim 6) | linear and angular | spatial |
+| rows | any of the six | spatial |
+
+A contact is a constraint whose B is fixed in the world. Conventions are those of Pinocchio's `RigidConstraintModel`, local:
+
+    point:  R_A^T (dv_A/dt - dv_B/dt)            others:  a_A - X_AB a_B + v_A x X_AB v_B   (d/dt of v_A - X_AB v_B)
+
+is to equal a* - kd (relative velocity) - kp (relative placement), Baumgarte's feedback with the gains of the constraint.
+Forces act on body a, along the axes of A at its origin; the opposite ones on body b.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from saltus.model.checks import Array, ModelError, finite, rigid_placement
+from saltus.model.joints import rebuilt
+from saltus.model.model import Model
+
+ROWS = {3: (0, 1, 2), 5: (0, 1, 2, 3, 4), 6: (0, 1, 2, 3, 4, 5)}
+"""The rows of each kind by its dimension, linear first."""
+
+
+@dataclass(frozen=True, eq=False)
+class Constraint:
+    """Rows of the motion of frame A, on body a, relative to frame B, on body b. Make one by `Contact` or `LoopClosure`."""
+
+    name: str
+    joint_a: int  # index of the joint whose body carries A
+    placement_a: Array = field(repr=False)  # (4, 4) of A in that joint's frame [m]
+    joint_b: int  # 0: the world
+    placement_b: Array = field(repr=False)  # (4, 4) of B likewise
+    rows: tuple[int, ...]  # which of the six, in this order
+    point: bool  # own origins, classical acceleration
+    kp: float = 0.0  # Baumgarte's gains [1/s^2]
+    kd: float = 0.0  # [1/s]
+    weight: Array = field(repr=False, default_factory=lambda: np.ones(6))  # (6,) by which mu is multiplied, a row
+
+    def __post_init__(self) -> None:
+        where = f"constraint {self.name!r}"
+        for name in ("placement_a", "placement_b"):
+            object.__setattr__(self, name, rigid_placement(getattr(self, name), f"{name} of {where}"))
+        weight = finite(np.broadcast_to(np.asarray(self.weight, float), (6,)), (6,), f"weight of {where}")
+        if (weight <= 0).any():
+            raise ModelError(f"{where}: its weights are {weight.tolist()}, expected positive numbers")
+        object.__setattr__(self, "weight", weight)
+        if not self.rows or len(set(self.rows)) < len(self.rows) or not set(self.rows) <= set(range(6)):
+            raise ModelError(f"{where}: its rows are {self.rows}, expected different ones of 0 to 5")
+        if min(self.kp, self.kd) < 0 or not np.isfinite([self.kp, self.kd]).all():
+            raise ModelError(f"{where}: its gains are kp = {self.kp}, kd = {self.kd}, expected no negative numbers")
+
+    @property
+    def dim(self) -> int:
+        """How many rows it has."""
+        return len(self.rows)
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        return rebuilt(self)
+
+
+def Contact(
+    model: Model,
+    frame: str | int,
+    dim: int = 3,
+    *,
+    anchor: ArrayLike | None = None,
+    kp: float = 0.0,
+    kd: float = 0.0,
+    weight: ArrayLike = 1.0,
+    name: str | None = None,
+) -> Constraint:
+    """A frame of the model that stays where it is in the world: as a point (dim 3) or as a surface (dim 6).
+
+    anchor: (4, 4), where the frame belongs [m]; needed if `kp` is not 0.
+    kp, kd: Baumgarte's gains on the errors of placement [1/s^2] and velocity [1/s].
+    weight: of each row's proximal term, one number or (6,).
+
+    >>> import saltus as sl
+    >>> robot = sl.load_robot("quadruped")
+    >>> sl.Contact(robot, "LF_FOOT", dim=3).dim
+    3
+    """
+    index = model.frame_index(frame)
+    here = model.frames[index]
+    if dim not in (3, 6):
+        raise ModelError(f"contact of frame {here.name!r}: its dim is {dim}, expected 3 (point) or 6 (surface)")
+    if kp and anchor is None:
+        raise ModelError(f"contact of frame {here.name!r}: kp is {kp}, but no anchor says where the frame belongs")
+    return Constraint(
+        name or here.name, here.joint, here.placement, 0, np.eye(4) if anchor is None else np.asarray(anchor),
+        ROWS[dim], dim == 3, kp, kd, np.asarray(weight),
+    )  # fmt: skip
+
+
+def LoopClosure(
+    model: Model,
+    frame_a: str | int,
+    frame_b: str | int,
+    dim: int = 6,
+    *,
+    rows: Sequence[int] | None = None,
+    kp: float = 0.0,
+    kd: float = 0.0,
+    weight: ArrayLike = 1.0,
+    name: str | None = None,
+) -> Constraint:
+    """Two frames that stay together: as a point (dim 3), a hinge about z of `frame_a` (5), a weld (6), or in any `rows` of
+    their relative motion (0 to 5, linear first, along the axes of `frame_a`).
+
+    >>> import saltus as sl
+    >>> robot = sl.load_robot("humanoid")
+    >>> sl.LoopClosure(robot, "left_hand", "right_hand", dim=6).dim
+    6
+    """
+    a, b = (model.frames[model.frame_index(frame)] for frame in (frame_a, frame_b))
+    label = name or f"{a.name}-{b.name}"
+    if rows is None and dim not in ROWS:
+        raise ModelError(f"loop {label!r}: its dim is {dim}, expected 3 (point), 5 (hinge) or 6 (weld)")
+    if a.joint == b.joint:
+        raise ModelError(
+            f"loop {label!r}: both frames are on the same body, that of joint {model.joints[a.joint].name!r}"
+        )
+    return Constraint(
+        label, a.joint, a.placement, b.joint, b.placement, ROWS[dim] if rows is None else tuple(rows),
+        rows is None and dim == 3, kp, kd, np.asarray(weight),
+    )  # fmt: skip
+
+
+def JointLock(
+    model: Model, joint: str | int, *, kp: float = 0.0, kd: float = 0.0, weight: ArrayLike = 1.0
+) -> Constraint:
+    """A joint that does not move: its body stays where it is, at neutral, relative to the body before it."""
+    index = model.joint_index(joint)
+    lock = model.joints[index]
+    if index == 0:
+        raise ModelError("the universe has no joint to lock")
+    return Constraint(
+        f"lock of {lock.name}",
+        index,
+        np.eye(4),
+        lock.parent,
+        lock.placement,
+        ROWS[6],
+        False,
+        kp,
+        kd,
+        np.asarray(weight),
+    )
+
+
+def model_loops(model: Model, *, kp: float = 0.0, kd: float = 0.0) -> list[Constraint]:
+    """The loops that the model's file declares, as constraints.
+
+    >>> import saltus as sl
+    >>> [loop.dim for loop in sl.model_loops(sl.load_robot("four_bar"))]
+    [3]
+    """
+    return [LoopClosure(model, x.frame_a, x.frame_b, x.dim, kp=kp, kd=kd, name=x.name) for x in model.loops]

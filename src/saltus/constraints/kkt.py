@@ -1,0 +1,40 @@
+"""Constrained forward dynamics by dense linear algebra, for truth and for small problems.
+
+    M a = rest + J^T forces,      J a = goal      in the least-squares sense, weighted by 1 / mu
+
+Redundant rows share forces so that their weighted norm is least; contradictory ones are missed by as little as can be.
+Singular values below `RANK` of the largest count as zero, a choice that the proximal methods do not have to make.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from saltus.arrays import Array
+from saltus.constraints.system import _constrained_system
+from saltus.constraints.tables import ConstrainedModel
+
+RANK = 1e-11
+
+
+def solve_kkt(problem: ConstrainedModel, inputs: tuple[Any, ...]) -> tuple[Array, Array, Array]:
+    """(a, forces, report) for inputs (q, v, tau, active, target, start), as the kernels of other methods return them."""
+    q, v, tau, active, target, _ = inputs
+    M, rest, J, goal = _constrained_system.call(problem, (q, v, tau, active, target))
+    scale = 1.0 / np.sqrt(problem.mu)
+    inverse = np.linalg.solve(M, np.concatenate([rest[..., None], np.swapaxes(J, -1, -2)], -1))
+    free, response = inverse[..., 0], inverse[..., 1:] * scale
+    J, goal = J * scale[:, None], goal * scale
+    forces = np.einsum("...ij,...j", np.linalg.pinv(J @ response, rtol=RANK, hermitian=True), goal - _times(J, free))
+    a = free + _times(response, forces)
+    miss = np.abs(_times(J, a) - goal) / scale
+    residual = miss.max(-1, initial=0.0)
+    report = np.stack([np.ones_like(residual), residual, np.zeros_like(residual)], -1)
+    on = np.repeat(active, [constraint.dim for constraint in problem.constraints], axis=-1)
+    return a, forces * scale * on, report
+
+
+def _times(A: Array, x: Array) -> Array:
+    return np.einsum("...ij,...j", A, x)

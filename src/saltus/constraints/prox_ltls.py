@@ -1,0 +1,146 @@
+"""Constrained forward dynamics by the augmented Lagrangian on the augmented inertia matrix.
+
+    (M + J^T W J) a = rest + J^T (W goal + forces),      forces <- forces - W (J a - goal),      W = 1 / mu
+
+The matrix comes from the composite rigid body algorithm on bodies whose inertias the contacts were added to; rows of loops
+are added to it one by one. It has the sparsity of a tree (with loops, that of the tree which joins what they tie), so it is
+factored once without fill-in, and no matrix of size m is formed. O(n d^2 + m d) for depth d.
+
+| paper | code | what | shape |
+|---|---|---|---|
+| M_mu | `M`, `inverse` | augmented inertia matrix, then its factors U and D^-1, in place | nv nv, nv |
+| lambda | `-push` | multipliers | nm |
+| J a + gamma - a_c^* | `miss` | what is left of the constraints | nm |
+
+Reference: A. Sathya, J. Carpentier, Constrained articulated body dynamics algorithms, equations 15, 16, 24.
+"""
+
+from __future__ import annotations
+
+from saltus.constraints.system import AXES, BODIES, aim_rows, move_bodies
+from saltus.constraints.tables import constrained
+from saltus.dynamics.ltl import factor, solve
+from saltus.kernel import Layout, fabs, kernel, ld, less, lift, maximum, minimum, select, some, st, zero
+from saltus.spatial.algebra import Force, Vec3, power
+from saltus.spatial.inertia import Sym6, act_sym6, as_sym6, scaled
+
+WORK = Layout(
+    nj={**BODIES, "heavy": Sym6},
+    nv={**AXES, "pivot": None, "step": None},
+    nvv={"M": None},
+    nmv={"J": None},
+    nm={"goal": None, "push": None, "miss": None},
+)
+
+
+@constrained(
+    inputs={"q": "nq", "v": "nv", "tau": "nv", "active": "nc", "target": "nm", "start": "nm"},
+    outputs={"a": "nv", "forces": "nm", "report": "3"},
+    work=WORK,
+)
+def _prox_ltls(tree, q, v, tau, active, target, start, w, a, forces, report):
+    nv, o = tree.nv, zero(q)
+    move_bodies(tree, q, v, w)
+    aim_rows(tree, active, target, w, w.J, w.goal)
+    collect_augmented(tree, active, tau, w, a)
+    add_loops(tree, w)
+    factor(tree.joined, nv, w.M, w.pivot)
+
+    for c in range(tree.nc):
+        for r in range(tree.first_row[c], tree.end_row[c]):
+            push = ld(start, r) * ld(active, c)
+            w.push[r] = push
+            add_row(tree, c, r, push + w.goal[r] / tree.mu[r], w, a)
+    solve(tree.joined, nv, w.M, w.pivot, a)
+    residual, _ = measure(tree, w, a)
+    change, count, going = lift(1e300, o), o + 1.0, less(tree.tolerance[0], residual)
+    for _ in range(1, tree.most_iterations[0]):
+        if some(going):
+            alive = select(going, lift(1.0, o), o)
+            for k in range(nv):
+                st(w.step, k, o)
+            for c in range(tree.nc):
+                for r in range(tree.first_row[c], tree.end_row[c]):
+                    step = w.miss[r] * alive / tree.mu[r]
+                    w.push[r] = w.push[r] - step
+                    add_row(tree, c, r, -step, w, w.step)
+            solve(tree.joined, nv, w.M, w.pivot, w.step)
+            for k in range(nv):
+                st(a, k, ld(a, k) + ld(w.step, k))
+            newer, moved = measure(tree, w, a)
+            residual, change = select(going, newer, residual), select(going, moved, change)
+            count = count + alive
+            going = less(tree.tolerance[0], minimum(residual, change))
+    for r in range(tree.nm):  # the multipliers that belong to these accelerations
+        st(forces, r, w.push[r] - w.miss[r] / tree.mu[r])
+    st(report, 0, count)
+    st(report, 1, residual)
+    st(report, 2, change)
+
+
+@kernel
+def collect_augmented(tree, active, tau, w, rest):
+    """To the root: the upper triangle of the augmented inertia matrix, but for loops, and tau - b."""
+    o, nv = zero(rest), tree.nv
+    for i in range(tree.nj):
+        w.heavy[i] = as_sym6(w.composite[i], o)
+    for c in range(tree.nc):
+        body = tree.body_a[c]
+        if tree.body_b[c] == 0:
+            added = scaled(act_sym6(w.place[body], tree.stiffness[c]), ld(active, c))
+            w.heavy[body] = w.heavy[body] + added
+    w.force[0] = Force(Vec3(o, o, o), Vec3(o, o, o))
+    for i in range(tree.nj - 1, 0, -1):
+        heavy, force, parent = w.heavy[i], w.force[i], tree.parent[i]
+        w.heavy[parent], w.force[parent] = w.heavy[parent] + heavy, w.force[parent] + force
+        for k in range(tree.iv[i], tree.end[i]):
+            axis = w.axis[k]
+            st(rest, k, ld(tau, k) - power(axis, force))
+            momentum, j = heavy @ axis, tree.joined[k]
+            while j >= 0:
+                st(w.M, j * nv + k, 0.0)
+                j = tree.joined[j]
+            st(w.M, k * nv + k, power(axis, momentum) + tree.armature[k])
+            j = tree.above[k]
+            while j >= 0:
+                st(w.M, j * nv + k, power(w.axis[j], momentum))
+                j = tree.above[j]
+
+
+@kernel
+def add_loops(tree, w):
+    """M + J^T W J for the rows of loops."""
+    nv = tree.nv
+    for c in range(tree.nc):
+        if tree.body_b[c] > 0:
+            for r in range(tree.first_row[c], tree.end_row[c]):
+                for n in range(tree.first_mover[c], tree.end_mover[c]):
+                    k = tree.mover[n]
+                    entry = ld(w.J, r * nv + k) / tree.mu[r]
+                    for m in range(n, tree.end_mover[c]):
+                        i = tree.mover[m]
+                        st(w.M, i * nv + k, ld(w.M, i * nv + k) + ld(w.J, r * nv + i) * entry)
+
+
+@kernel
+def add_row(tree, c, r, force, w, x):
+    """x + J^T force, for one row."""
+    for n in range(tree.first_mover[c], tree.end_mover[c]):
+        k = tree.mover[n]
+        st(x, k, ld(x, k) + ld(w.J, r * tree.nv + k) * force)
+
+
+@kernel
+def measure(tree, w, a):
+    """miss = J a - goal; returns its largest entry, and the largest change of one."""
+    residual = change = zero(a)
+    for c in range(tree.nc):
+        for r in range(tree.first_row[c], tree.end_row[c]):
+            miss = -w.goal[r]
+            for n in range(tree.first_mover[c], tree.end_mover[c]):
+                k = tree.mover[n]
+                miss = miss + ld(w.J, r * tree.nv + k) * ld(a, k)
+            residual = maximum(residual, fabs(miss))
+            change = maximum(change, fabs(miss - w.miss[r]))
+            w.miss[r] = miss
+    return residual, change

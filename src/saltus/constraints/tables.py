@@ -1,0 +1,147 @@
+"""What kernels see of a constrained model: the tree, and its constraints in the canonical frames of their bodies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from saltus.constraints.constraint import Constraint
+from saltus.kernel import Layout, declare
+from saltus.model.checks import Array, ModelError
+from saltus.model.model import Model
+from saltus.model.tree import INTS, REALS, Extension, TreeTables, canonical_rotation, se3, seen_from, tables
+from saltus.spatial.algebra import SE3, Mat3, Motion, Sym3, Vec3
+from saltus.spatial.inertia import Sym6
+
+CONSTRAINT_INTS: Layout = INTS.extended(
+    one=dict.fromkeys(("most_iterations", "pulled")),
+    nj=dict.fromkeys(("held", "supports")),
+    nv=dict.fromkeys(("joined",)),
+    nc=dict.fromkeys(("body_a", "body_b", "point", "next_held", "first_row", "end_row", "first_mover", "end_mover")),
+    nm=dict.fromkeys(("row_axis",)),
+    ns=dict.fromkeys(("mover",)),
+)
+"""`pulled`: a constraint has a gain on its placement. `held`: the first constraint whose frame A is on this body, or -1;
+`next_held`: the next one there. `supports`: the body moves a constrained one. `row_axis`: which of the six rows it is.
+`mover`: the degrees of freedom that move body a or b of a constraint, from the leaves to the root. `joined`: as `above`, in
+the tree along which a matrix can be factored that ties the bodies of each loop."""
+
+CONSTRAINT_REALS: Layout = REALS.extended(
+    one=dict.fromkeys(("tolerance",)),
+    nc={"place_a": SE3, "place_b": SE3, "weight": Motion, "stiffness": Sym6, "kp": None, "kd": None},
+    nm={"mu": None},
+)
+"""`mu`: of each row. `weight`: 1 / mu of each of the six, 0 where a constraint has no such row. `stiffness`:
+K^T diag(weight) K in the frame of body a."""
+
+constrained = partial(declare, tables(CONSTRAINT_INTS, CONSTRAINT_REALS))
+"""The decorator of every algorithm on constrained models."""
+
+
+class ConstrainedModel:
+    """A model with constraints, as algorithms take one: in the place of a `Model`."""
+
+    def __init__(
+        self, model: Model, constraints: Sequence[Constraint], mu: float, tolerance: float, most_iterations: int
+    ) -> None:
+        if model.coupling is not None:
+            raise ModelError(f"model {model.name!r} has mimic joints, which cannot be constrained yet")
+        self.model, self.constraints, self.coupling = model, tuple(constraints), None
+        self.joints = model.joints
+        self.mu = mu * np.concatenate([np.empty(0), *(x.weight[list(x.rows)] for x in self.constraints)])  # of each row
+        self.nc, self.nm = len(self.constraints), sum(constraint.dim for constraint in self.constraints)
+        movers = [moving(model, constraint) for constraint in self.constraints]
+        sizes = {
+            "ns": sum(map(len, movers)),
+            "nc": self.nc,
+            "nm": self.nm,
+            "nmv": self.nm * model.nv,
+            "nmm": self.nm**2,
+        }
+
+        def fill(ints: Any, reals: Any) -> None:
+            ints.most_iterations[0], reals.tolerance[0] = most_iterations, tolerance
+            fill_constraints(ints, reals, model, self.constraints, mu)
+            for k, above in enumerate(elimination_tree(ints.above, model.nv, self.constraints, movers)):
+                ints.joined[k] = above
+            start = 0
+            for c, dofs in enumerate(movers):
+                ints.first_mover[c], ints.end_mover[c] = start, start + len(dofs)
+                for k in dofs:
+                    ints.mover[start], start = k, start + 1
+
+        self.tables = TreeTables(model, Extension(CONSTRAINT_INTS, CONSTRAINT_REALS, sizes, fill))
+        self.handle = self.tables.handle
+
+
+def moving(model: Model, constraint: Constraint) -> list[int]:
+    """The degrees of freedom that move body a or b, the last one first."""
+    dofs: set[int] = set()
+    for body in (constraint.joint_a, constraint.joint_b):
+        while body > 0:
+            joint = model.joints[body]
+            dofs.update(range(joint.iv, joint.iv + joint.nv))
+            body = joint.parent
+    return sorted(dofs, reverse=True)
+
+
+def elimination_tree(
+    above: Any, nv: int, constraints: Sequence[Constraint], movers: Sequence[Sequence[int]]
+) -> list[int]:
+    """For every degree of freedom the last one before it that its elimination touches, if loops tie all that move them."""
+    touched: list[set[int]] = []
+    for k in range(nv):
+        before = int(above[k])
+        touched.append(set() if before < 0 else touched[before] | {before})
+    touched = [set(each) for each in touched]
+    for constraint, dofs in zip(constraints, movers, strict=True):
+        if constraint.joint_b > 0:
+            for k in dofs:
+                touched[k] |= {i for i in dofs if i < k}
+    parents = [-1] * nv
+    for k in range(nv - 1, -1, -1):
+        if touched[k]:
+            parents[k] = max(touched[k])
+            touched[parents[k]] |= touched[k] - {parents[k]}
+    return parents
+
+
+def fill_constraints(ints: Any, reals: Any, model: Model, constraints: Sequence[Constraint], mu: float) -> None:
+    turned = [canonical_rotation(joint.kind, joint.axis) for joint in model.joints]
+    for i in range(model.njoints):
+        ints.held[i] = -1
+    row = 0
+    for c, constraint in enumerate(constraints):
+        a, b = constraint.joint_a, constraint.joint_b
+        ints.body_a[c], ints.body_b[c], ints.point[c] = a, b, constraint.point
+        ints.next_held[c], ints.held[a] = ints.held[a], c
+        ints.pulled[0] |= constraint.kp > 0
+        ints.first_row[c], ints.end_row[c] = row, row + constraint.dim
+        for axis in constraint.rows:
+            ints.row_axis[row], reals.mu[row] = axis, mu * constraint.weight[axis]
+            row += 1
+        for body in (a, b):
+            while body > 0:
+                ints.supports[body], body = 1, model.joints[body].parent
+        place = seen_from(turned[a], constraint.placement_a, np.eye(3))
+        reals.place_a[c] = se3(place)
+        reals.place_b[c] = se3(seen_from(turned[b], constraint.placement_b, np.eye(3)))
+        weight = np.zeros(6)
+        weight[list(constraint.rows)] = 1.0 / (mu * constraint.weight[list(constraint.rows)])
+        reals.weight[c] = Motion(Vec3(*weight[:3]), Vec3(*weight[3:]))
+        reals.stiffness[c] = stiffness(place, weight)
+        reals.kp[c], reals.kd[c] = constraint.kp, constraint.kd
+
+
+def stiffness(place: Array, weight: Array) -> Sym6:
+    """K^T diag(weight) K, K the motion of a frame by that of its body."""
+    R, p = place[:3, :3], place[:3, 3]
+    K = np.zeros((6, 6))
+    K[:3, :3] = K[3:, 3:] = R.T
+    K[:3, 3:] = -R.T @ np.array([[0, -p[2], p[1]], [p[2], 0, -p[0]], [-p[1], p[0], 0]])
+    full = K.T @ (weight[:, None] * K)
+    upper = np.triu_indices(3)
+    return Sym6(Sym3(*full[:3, :3][upper]), Mat3(*full[:3, 3:].ravel()), Sym3(*full[3:, 3:][upper]))
