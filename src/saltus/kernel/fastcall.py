@@ -231,12 +231,16 @@ class _Wrapper(_Writer):
     def keep_apart(self, data: Any, length: Any) -> None:
         """Guard against an output that overlaps an input: kernels read inputs after they begin to write."""
         builder = self.builder
-        start, end = builder.ptrtoint(data, I64), builder.ptrtoint(builder.gep(data, [self.size(length)]), I64)
-        for other, other_length in self.read if not self.leading else ():
+        start, end = builder.ptrtoint(data, I64), builder.ptrtoint(builder.gep(data, [self.extent(length)]), I64)
+        for other, other_length in self.read:
             first = builder.ptrtoint(other, I64)
-            last = builder.ptrtoint(builder.gep(other, [self.size(other_length)]), I64)
+            last = builder.ptrtoint(builder.gep(other, [self.extent(other_length)]), I64)
             before, after = builder.icmp_unsigned("<=", end, first), builder.icmp_unsigned("<=", last, start)
             self.require(builder.or_(before, after))
+
+    def extent(self, length: Any) -> Any:
+        """Bytes of an array with so many numbers a sample."""
+        return self.size(length)
 
     def size(self, length: Any) -> Any:
         """Bytes of so many numbers."""
@@ -295,6 +299,9 @@ class _BatchWrapper(_Wrapper):
         for entry, value in ((STRIDE, length), (STAGE, self.stage)):
             self.builder.store(value, self.builder.gep(self.meta, [ir.Constant(I64, k * META_ENTRIES + entry)]))
         self.stage = self.builder.add(self.stage, length)
+
+    def extent(self, length: Any) -> Any:
+        return self.size(self.builder.mul(length, self.lengths["batch"]))
 
     def workspace(self) -> Any:
         builder = self.builder
