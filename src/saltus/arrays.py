@@ -1,4 +1,4 @@
-"""The types of public functions' arguments and results."""
+"""The types of public functions' arguments and results, and what is taken for an array of numbers."""
 
 from typing import Any, TypeAlias
 
@@ -10,3 +10,22 @@ Array: TypeAlias = NDArray[np.float64]
 
 ArrayLike: TypeAlias = Any
 """What NumPy turns into an array of numbers, or an array with `__cuda_array_interface__`."""
+
+
+def real_numbers(value: ArrayLike, what: str) -> NDArray[Any]:
+    """`value` as an array of real numbers, of whatever type; a TypeError says what it is instead.
+
+    NumPy itself reads texts as numbers, drops imaginary parts, and forgets what is masked.
+
+    >>> real_numbers([1, 2.5], "q")
+    array([1. , 2.5])
+    """
+    try:
+        array = np.asarray(value)
+    except (TypeError, ValueError, RuntimeError) as error:  # ragged lists; whatever a value's own __array__ may raise
+        raise TypeError(f"{what} is not an array of numbers ({error})") from None
+    if array.dtype.kind not in "fiub":
+        raise TypeError(f"{what} is not an array of numbers, but of {array.dtype}")
+    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+        raise TypeError(f"{what} is an array with masked entries, expected one without")
+    return array

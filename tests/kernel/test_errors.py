@@ -147,7 +147,7 @@ def test_single_precision_names_the_right_sample() -> None:
     ids=["text", "object", "dict", "none", "ragged", "complex", "texts"],
 )  # fmt: skip
 def test_not_numbers(wrong: Any) -> None:
-    with pytest.raises(TypeError, match=r"^crba: (q is not an array of numbers|expected the inputs q)"):
+    with pytest.raises(TypeError, match=r"^crba: q is (not an array of numbers|None, expected an array)"):
         sl.crba(MODEL, wrong)
 
 
@@ -163,7 +163,7 @@ def test_wrong_number_of_inputs(algorithm: Algorithm, given: int) -> None:
 def test_missing_arguments() -> None:
     with pytest.raises(TypeError, match="missing 1 required positional argument: 'a'"):
         sl.rnea(MODEL, Q, V)  # type: ignore[call-arg]
-    with pytest.raises(TypeError, match="rnea: expected the inputs q, v, a, forces, got 3 of them"):
+    with pytest.raises(TypeError, match="rnea: a is None, expected an array: the inputs are q, v, a, forces"):
         sl.rnea(MODEL, Q, V, None)
 
 
@@ -219,5 +219,5 @@ def test_index_of_another_kind(index: Any) -> None:
 
 @pytest.mark.parametrize("count", [0, -1])
 def test_number_of_threads(count: int) -> None:
-    with pytest.raises(ValueError, match=f"set_threads: expected a positive number of threads, got {count}"):
+    with pytest.raises(ValueError, match=f"set_threads: expected a positive number of threads, .* got {count}"):
         sl.set_threads(count)

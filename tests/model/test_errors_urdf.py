@@ -73,7 +73,7 @@ BROKEN = {
     "unknown joint type": (pair(kind="ball"), "joint 'j' has the unknown type 'ball', expected one of revolute"),
     "joint called universe": (
         robot(link("a"), link("b"), joint("universe", "a", "b")),
-        "joint 'universe': its name is empty, or that of another joint",
+        "joint 'universe': its name is that of another joint",
     ),
     "revolute without limit": (pair(inside=""), "joint 'j' is revolute but has no <limit>"),
     "limit without effort": (pair('<limit velocity="1"/>'), "<limit> has no attribute 'effort'"),
@@ -112,7 +112,7 @@ def test_broken_file(tmp_path: Path, case: str) -> None:
 def test_floating_base_needs_its_name(tmp_path: Path) -> None:
     path = write(tmp_path, robot(link("a"), link("b"), joint("root_joint", "a", "b")))
     assert load_urdf(path).nv == 1
-    with pytest.raises(ModelError, match="joint 'root_joint': its name is empty, or that of another joint"):
+    with pytest.raises(ModelError, match="joint 'root_joint': its name is that of another joint"):
         load_urdf(path, floating_base=True)
 
 

@@ -332,7 +332,6 @@ def test_without_example_robot_data(monkeypatch: pytest.MonkeyPatch) -> None:
         ("anymall", "did you mean 'anymal'"),
         ("", "there is no robot ''; known are quadruped, humanoid"),
         ("../quadruped", "did you mean 'quadruped'"),
-        (7, "there is no robot 7; known are"),
     ],
 )
 def test_unknown_name(name: Any, message: str) -> None:

@@ -183,12 +183,18 @@ def _frame_jacobian_dot(tree, which, q, v, w, J, dJ):
 
 def select(model: Model, kind: int, name: str | int, reference: str = "local") -> Any:
     """What the kernels are told of a frame or a joint, and the reference; kept by the model."""
-    chosen = model.selections.get((kind, name, reference))
+    key = (kind, name.__class__, name, reference)  # the class, for 1.0 is no index, though it equals one
+    try:
+        chosen = model.selections.get(key)
+    except AttributeError:
+        raise TypeError(f"the model is a {type(model).__name__}, expected a saltus.Model") from None
+    except TypeError:  # what cannot be looked up is refused below
+        chosen = None
     if chosen is None:
-        if reference not in REFERENCES:
+        if not isinstance(reference, str) or reference not in REFERENCES:
             raise ValueError(f"reference is {reference!r}, expected one of {', '.join(map(repr, REFERENCES))}")
         index = model.frame_index(name) if kind == FRAME else model.joint_index(name)
-        chosen = model.selections[kind, name, reference] = np.array((kind, index, REFERENCES[reference]), np.int32)
+        chosen = model.selections[key] = np.array((kind, index, REFERENCES[reference]), np.int32)
     return chosen
 
 

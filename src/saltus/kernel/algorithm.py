@@ -58,8 +58,9 @@ class Tables(NamedTuple):
     reals: Layout
     defect: Callable[..., Any]
     """Kernel (tree, q) -> how far the worst joint of q is from unit length."""
-    explain: Callable[[Any, NDArray[Any], float], str]
-    """(model, one configuration, tolerance) -> which joint is further off than that, in words; or nothing."""
+    explain: Callable[[Any, NDArray[Any], float], tuple[tuple[int, ...], str] | None]
+    """(model, configurations (..., nq), tolerance) -> the first one with a joint further off than that, and which, in words;
+    or None."""
 
 
 def _decline(handle: Any, inputs: tuple[Any, ...], out: Any) -> int:
@@ -95,16 +96,20 @@ class Algorithm:
 
     def call(self, model: Any, inputs: tuple[Any, ...], out: Any = None) -> Any:
         """Run on NumPy or CUDA arrays. One sample of contiguous float64 arrays takes the shortest way there is."""
-        answer = self._quick(model.handle, inputs, out)
+        try:
+            handle = model.handle
+        except AttributeError:
+            raise TypeError(f"{self.name}: the model is a {type(model).__name__}, expected a saltus.Model") from None
+        answer = self._quick(handle, inputs, out)
         if answer.__class__ is not int:
             return answer
         fast = self._fast.get(len(inputs))
         if fast is not None and fast is not self._quick:
-            answer = fast(model.handle, inputs, out)
+            answer = fast(handle, inputs, out)
             if answer.__class__ is not int:
                 return answer
         for batch in self._batch.get(len(inputs), {}).values():
-            answer = batch(model.handle, inputs, out, lend())
+            answer = batch(handle, inputs, out, lend())
             if answer.__class__ is not int:
                 return answer
         from saltus.kernel.launch import launch
@@ -143,10 +148,11 @@ class Algorithm:
         from saltus.kernel import fastcall, native
         from saltus.kernel.target import packet
 
-        batches = self._batch.setdefault(given, {})
+        batches = self._batch.get(given, {})
         if bits not in batches and fastcall.layout_is_known():
             address = native.address(self, packet(bits), self.present(given), "many", native.CALL)
-            batches[bits] = fastcall.builtin(address, self.name)
+            # A new dictionary: other threads may be going through the old one.
+            self._batch[given] = batches | {bits: fastcall.builtin(address, self.name)}
 
 
 ALGORITHMS: list[Algorithm] = []

@@ -89,6 +89,19 @@ class DeviceArray:
             strides = np.cumprod([1, *self.shape[:0:-1]])[::-1] * self.dtype.itemsize
         self.strides = tuple(int(s) // self.dtype.itemsize for s in strides)
 
+    def overlaps(self, other: DeviceArray) -> bool:
+        """Whether the memory from the first to the last number of both has anything in common."""
+        (low, high), (other_low, other_high) = self.extent(), other.extent()
+        return low < other_high and other_low < high
+
+    def extent(self) -> tuple[int, int]:
+        """The addresses of the first byte, and of the one after the last."""
+        if 0 in self.shape:
+            return self.address, self.address
+        reach = [(n - 1) * s * self.dtype.itemsize for n, s in zip(self.shape, self.strides, strict=True)]
+        low = self.address + sum(r for r in reach if r < 0)
+        return low, self.address + sum(r for r in reach if r > 0) + self.dtype.itemsize
+
     def flat(self, first: int, last: int) -> int | None:
         """The stride of axes first ... last - 1 taken as one, or None if they are not evenly spaced."""
         axes = [(n, s) for n, s in zip(self.shape[first:last], self.strides[first:last], strict=True) if n > 1]
@@ -111,7 +124,7 @@ def launch(algorithm: Algorithm, model: Any, inputs: Sequence[Any], out: Any) ->
     number = F64 if dtypes == {np.dtype(np.float64)} else F32
     sizes = algorithm.sizes(model.tables, arrays)
     leading = leading_shape(algorithm, arrays, sizes)
-    outputs = make_outputs(algorithm, reals[0], leading, sizes, out)
+    outputs = make_outputs(algorithm, arrays, reals[0], leading, sizes, out)
     memory = device_memory(model.tables, number)
     table, meta = describe(algorithm, arrays, outputs, leading, sizes, memory)
     count = int(np.prod(leading, dtype=np.int64))
@@ -124,17 +137,24 @@ def launch(algorithm: Algorithm, model: Any, inputs: Sequence[Any], out: Any) ->
 
 
 def make_outputs(
-    algorithm: Algorithm, like: Any, leading: tuple[int, ...], sizes: dict[str, int], out: Any
+    algorithm: Algorithm, inputs: Sequence[Any], like: Any, leading: tuple[int, ...], sizes: dict[str, int], out: Any
 ) -> list[Any]:
-    """Result arrays of the library that `like` is of, zero where a kernel writes only part of them."""
+    """Result arrays of the library that `like`, the first input, is of; zero where a kernel writes only part of them."""
+    dtype = DeviceArray(algorithm.name, algorithm.inputs[0], like).dtype
     shapes = [leading + spec.resolve(sizes) for spec in algorithm.outputs]
     if out is not None:
         given = [out] if len(shapes) == 1 else list(out)
         for spec, shape, array in zip(algorithm.outputs, shapes, given, strict=True):
-            if tuple(array.shape) != shape:
+            found = DeviceArray(algorithm.name, spec, array)
+            if (found.shape, found.dtype) != (shape, dtype):
                 raise ValueError(
-                    f"{algorithm.name}: out for {spec.name} has shape {tuple(array.shape)}, expected {shape}"
+                    f"{algorithm.name}: out for {spec.name} is {found.dtype} {found.shape}, expected {dtype} {shape}"
                 )
+            for other, value in zip(algorithm.inputs, inputs, strict=False):
+                if isinstance(value, DeviceArray) and found.overlaps(value):
+                    raise ValueError(
+                        f"{algorithm.name}: out for {spec.name} lies in the memory of {other.name}, expected other"
+                    )
             if spec.zeroed:
                 array[...] = 0
         return given

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from saltus.arrays import real_numbers
 from saltus.kernel.lending import LINE, scratch
-from saltus.kernel.number import Number
+from saltus.kernel.number import F64, Number
 from saltus.kernel.target import packet
 from saltus.kernel.threads import deal, entry
 
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 
 META, SIZE, STRIDE, STEP, STAGE = 4, 0, 1, 2, 3
 """The table `meta` (see lower_memory.py)."""
+
+DECLINED = -1
+"""What the builtin for one sample answers if it cannot take its arguments."""
 
 MANY_PLANS = 1000
 """A caller whose batches have another size each time must not fill the memory."""
@@ -42,6 +46,7 @@ class Plan:
     shapes: tuple[tuple[int, ...], ...]  # of the outputs
     meta: NDArray[np.int64]
     words: int  # of stage and workspace
+    work: int  # numbers of the workspace of one sample
 
 
 def launch(algorithm: Algorithm, model: Any, inputs: Sequence[Any], out: Any) -> Any:
@@ -61,22 +66,39 @@ def launch(algorithm: Algorithm, model: Any, inputs: Sequence[Any], out: Any) ->
         if len(plans) > MANY_PLANS:
             plans.clear()
         plan = plans[key] = make_plan(algorithm, model, arrays)
-    outputs = results(algorithm, plan, out)
-    if plan.leading or plan.dtype == SINGLE or not run_one(algorithm, model, arrays, outputs):
+    outputs = results(algorithm, plan.shapes, plan.dtype, out)
+    if plan.leading or plan.dtype == SINGLE:
         run_batch(algorithm, model, plan, arrays, outputs)
         algorithm.prepare_batch(len(inputs), plan.number.bits)
+    else:
+        run_one(algorithm, model, plan, arrays, outputs)
     return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
 
-def run_one(algorithm: Algorithm, model: Any, inputs: Sequence[NDArray[Any]], outputs: Sequence[NDArray[Any]]) -> bool:
-    """Run one sample the short way, now that the inputs are what it takes; False if it cannot."""
+def run_one(
+    algorithm: Algorithm, model: Any, plan: Plan, inputs: Sequence[NDArray[Any]], outputs: Sequence[NDArray[Any]]
+) -> None:
+    """Run one sample the short way, now that the inputs are what it takes, or at least without packets."""
+    given, plain = apart(inputs, outputs), tuple(output.view(np.ndarray) for output in outputs)
     function = algorithm.prepare_one(len(inputs))
-    given = tuple(
-        value.copy() if any(np.may_share_memory(value, output) for output in outputs) else np.ascontiguousarray(value)
-        for value in inputs
-    )
-    out = outputs[0] if len(outputs) == 1 else tuple(outputs)
-    return function is not None and function(model.handle, given, out).__class__ is not int
+    status = function(model.handle, given, plain[0] if len(plain) == 1 else plain) if function else DECLINED
+    if status.__class__ is int and status == DECLINED:
+        status = run_large(algorithm, model, plan, given, plain)
+    if status.__class__ is int and status != 0:
+        raise ValueError(explain(algorithm, model, inputs, F64))
+
+
+def run_large(
+    algorithm: Algorithm, model: Any, plan: Plan, inputs: Sequence[NDArray[Any]], outputs: Sequence[NDArray[Any]]
+) -> int:
+    """One sample of a model that is too large for the stack. As a packet it would take the memory of a whole one."""
+    for spec, output in zip(algorithm.outputs, outputs, strict=True):
+        if spec.zeroed:
+            output[...] = 0.0
+    pointers, tables = addresses(algorithm, inputs, outputs), model.tables
+    function = entry(algorithm, F64, len(inputs), "run")
+    memory = scratch(plan.work + 1, DOUBLE)
+    return int(function(*map(address, (tables.ints, tables.reals, pointers, plan.meta, memory))))
 
 
 def run_batch(
@@ -84,24 +106,41 @@ def run_batch(
 ) -> None:
     if plan.count == 0:
         return
-    flat = [
-        np.ascontiguousarray(array if shape is None else np.broadcast_to(array, shape))
+    wide = [
+        array if shape is None else np.broadcast_to(array, shape)
         for array, shape in zip(inputs, plan.expanded, strict=True)
     ]
-    absent = [0] * (len(algorithm.inputs) - len(flat))
-    pointers = np.array([*map(address, flat), *absent, *map(address, outputs)], np.int64)
+    flat = apart(wide, outputs)
+    pointers, tables = addresses(algorithm, flat, outputs), model.tables
     function = entry(algorithm, plan.number, len(inputs), "many")
-    tables = model.tables
-    fixed = (
-        address(tables.ints), address(tables.reals if plan.dtype == DOUBLE else tables.reals32), address(pointers),
-        address(plan.meta),
-    )  # fmt: skip
+    reals = tables.reals if plan.dtype == DOUBLE else tables.reals32
+    # What threads work on stays alive with their work, even if an interrupt ends the call before them.
+    kept = (tables.ints, reals, pointers, plan.meta, flat, outputs)
 
     def work(start: int, stop: int) -> int:
-        return int(function(*fixed, address(scratch(plan.words, plan.dtype)), start, stop))
+        memory = scratch(plan.words, plan.dtype)
+        return int(function(*map(address, kept[:4]), address(memory), start, stop))
 
     if any(deal(work, plan.count, plan.number.width)):
         raise ValueError(explain(algorithm, model, inputs, plan.number))
+
+
+def apart(inputs: Sequence[NDArray[Any]], outputs: Sequence[NDArray[Any]]) -> tuple[NDArray[Any], ...]:
+    """The inputs as compiled code takes them, none in the memory of an output: it is read after others are written."""
+    return tuple(
+        np.ascontiguousarray(value)
+        if value.flags.aligned and not any(np.may_share_memory(value, output) for output in outputs)
+        else value.copy()
+        for value in inputs
+    )
+
+
+def addresses(
+    algorithm: Algorithm, inputs: Sequence[NDArray[Any]], outputs: Sequence[NDArray[Any]]
+) -> NDArray[np.int64]:
+    """The table `pointers`: of all inputs, 0 where one is absent, then of all outputs."""
+    absent = [0] * (len(algorithm.inputs) - len(inputs))
+    return np.array([*map(address, inputs), *absent, *map(address, outputs)], np.int64)
 
 
 def aligned(shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
@@ -119,7 +158,7 @@ def address(array: NDArray[Any]) -> int:
 def make_plan(algorithm: Algorithm, model: Any, arrays: Sequence[NDArray[Any]]) -> Plan:
     sizes = algorithm.sizes(model.tables, arrays)
     leading = leading_shape(algorithm, arrays, sizes)
-    dtype = SINGLE if any(a.dtype == SINGLE for a in arrays) else DOUBLE
+    dtype = number_type(arrays)
     number = packet(8 * dtype.itemsize)
     total, first = len(algorithm.arguments), len(algorithm.inputs)
     meta = np.zeros((total + 1, META), np.int64)
@@ -138,7 +177,7 @@ def make_plan(algorithm: Algorithm, model: Any, arrays: Sequence[NDArray[Any]]) 
             if k < first:
                 expanded.append(None if one or arrays[k].shape == (*leading, *own) else (*leading, *own))
     meta[total, STAGE] = stage
-    words = (stage + algorithm.work.length(sizes) + 1) * number.words
+    work = algorithm.work.length(sizes)
     shapes = tuple(leading + spec.resolve(sizes) for spec in algorithm.outputs)
     return Plan(
         leading,
@@ -148,26 +187,41 @@ def make_plan(algorithm: Algorithm, model: Any, arrays: Sequence[NDArray[Any]]) 
         tuple(expanded[: len(arrays)]),
         shapes,
         meta,
-        words,
+        (stage + work + 1) * number.words,
+        work,
     )
 
 
 def coupled(algorithm: Algorithm, model: Any, inputs: Sequence[Any], out: Any) -> Any:
-    """For models with mimic joints."""
-    answer = model.coupling.run(algorithm, model, tuple(inputs))
-    if out is None:
-        return answer
-    for target, value in zip(
-        [out] if len(algorithm.outputs) == 1 else out, [answer] if len(algorithm.outputs) == 1 else answer, strict=True
-    ):
-        target[...] = value
-    return out
+    """For models with mimic joints: checked here, where their own coordinates are known, and run on their tree."""
+    if any(hasattr(value, "__cuda_array_interface__") for value in inputs):
+        raise TypeError(f"{algorithm.name}: models with mimic joints run on the CPU, expected NumPy arrays")
+    arrays = convert(algorithm, inputs)
+    own = {"nq": model.nq, "nv": model.nv, "nvv": model.nv**2}
+    leading_shape(algorithm, arrays, algorithm.sizes(model.tables, arrays) | own)
+    dtype = number_type(arrays)
+    if words := not_finite(algorithm, arrays):
+        raise ValueError(words)
+    try:
+        answer = model.coupling.run(algorithm, model, tuple(arrays))
+    except ValueError:
+        if words := not_unit(algorithm, model, arrays, packet(8 * dtype.itemsize)):
+            raise ValueError(words) from None
+        raise
+    answers = [np.asarray(x, dtype) for x in ([answer] if len(algorithm.outputs) == 1 else answer)]
+    outputs = answers if out is None else results(algorithm, [x.shape for x in answers], dtype, out)
+    for output, value in zip(outputs, answers, strict=True):
+        output[...] = value
+    return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
 
 def check_count(algorithm: Algorithm, inputs: Sequence[Any]) -> None:
-    if len(inputs) not in algorithm.variants() or any(value is None for value in inputs):
-        names = ", ".join(spec.name for spec in algorithm.inputs)
-        raise TypeError(f"{algorithm.name}: expected the inputs {names}, got {len(inputs)} of them")
+    names = [spec.name for spec in algorithm.inputs]
+    if len(inputs) not in algorithm.variants():
+        raise TypeError(f"{algorithm.name}: expected the inputs {', '.join(names)}, got {len(inputs)} of them")
+    for name, value in zip(names, inputs, strict=False):
+        if value is None:
+            raise TypeError(f"{algorithm.name}: {name} is None, expected an array: the inputs are {', '.join(names)}")
 
 
 def convert(algorithm: Algorithm, inputs: Sequence[Any]) -> list[NDArray[Any]]:
@@ -177,18 +231,19 @@ def convert(algorithm: Algorithm, inputs: Sequence[Any]) -> list[NDArray[Any]]:
         if type(value) is np.ndarray and value.dtype == DOUBLE and not spec.integer:
             arrays.append(value)
             continue
-        try:
-            array = np.asarray(value)
-        except ValueError as error:
-            raise TypeError(f"{algorithm.name}: {spec.name} is not an array of numbers ({error})") from None
-        if array.dtype.kind not in "fiub":
-            raise TypeError(f"{algorithm.name}: {spec.name} is not an array of numbers, but of {array.dtype}")
+        array = real_numbers(value, f"{algorithm.name}: {spec.name}")
         if not (spec.integer or array.dtype == SINGLE):
-            array = array.astype(DOUBLE)
+            with np.errstate(over="ignore"):  # what becomes infinite is refused
+                array = array.astype(DOUBLE)
         arrays.append(np.ascontiguousarray(array, dtype=np.int32) if spec.integer else array)
     if any(a.dtype == SINGLE for a in arrays) and any(a.dtype == DOUBLE for a in arrays):
         arrays = [np.asarray(a, DOUBLE) if a.dtype == SINGLE else a for a in arrays]
     return arrays
+
+
+def number_type(arrays: Sequence[NDArray[Any]]) -> Any:
+    """The type of the results, given the converted inputs."""
+    return SINGLE if any(a.dtype == SINGLE for a in arrays) else DOUBLE
 
 
 def leading_shape(algorithm: Algorithm, arrays: Sequence[Any], sizes: dict[str, int]) -> tuple[int, ...]:
@@ -211,33 +266,49 @@ def leading_shape(algorithm: Algorithm, arrays: Sequence[Any], sizes: dict[str, 
         raise ValueError(f"{algorithm.name}: the leading axes do not broadcast together: {given}") from None
 
 
-def results(algorithm: Algorithm, plan: Plan, out: Any) -> list[NDArray[Any]]:
+def results(algorithm: Algorithm, shapes: Sequence[tuple[int, ...]], dtype: Any, out: Any) -> list[NDArray[Any]]:
     """The output arrays: new ones, or the caller's after a check."""
     if out is None:
-        return [aligned(shape, plan.dtype) for shape in plan.shapes]
-    given = [out] if len(plan.shapes) == 1 else list(out)
-    for spec, shape, array in zip(algorithm.outputs, plan.shapes, given, strict=True):
-        if not isinstance(array, np.ndarray) or array.shape != shape or array.dtype != plan.dtype:
+        return [aligned(shape, dtype) for shape in shapes]
+    given = [out] if len(shapes) == 1 else list(out)
+    for spec, shape, array in zip(algorithm.outputs, shapes, given, strict=True):
+        where = f"{algorithm.name}: out for {spec.name}"
+        if not isinstance(array, np.ndarray) or array.shape != shape or array.dtype != dtype:
             found = f"{array.dtype} {array.shape}" if isinstance(array, np.ndarray) else type(array).__name__
-            raise ValueError(f"{algorithm.name}: out for {spec.name} is {found}, expected {plan.dtype} {shape}")
-        if not (array.flags.c_contiguous and array.flags.writeable):
-            raise ValueError(f"{algorithm.name}: out for {spec.name} must be contiguous and writeable")
+            raise ValueError(f"{where} is {found}, expected {dtype} {shape}")
+        if not array.flags.writeable:
+            raise ValueError(f"{where} is read-only, expected an array that can be written")
+        if not array.flags.carray:
+            raise ValueError(f"{where} has strides {array.strides}, expected a contiguous and aligned array")
     return given
 
 
 def explain(algorithm: Algorithm, model: Any, inputs: Sequence[NDArray[Any]], number: Number) -> str:
     """Which number of which input the kernels refused."""
-    given = list(zip(algorithm.inputs, inputs, strict=False))
-    for spec, array in given:
-        if not spec.integer and not np.isfinite(array).all():
-            place = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
+    words = not_finite(algorithm, inputs) or not_unit(algorithm, model, inputs, number)
+    if not words:
+        raise AssertionError("a kernel refused its inputs, yet they are finite and of unit length")
+    return words
+
+
+def not_finite(algorithm: Algorithm, inputs: Sequence[NDArray[Any]]) -> str:
+    """The first NaN or infinity among the inputs, in words; empty if there is none."""
+    for spec, array in zip(algorithm.inputs, inputs, strict=False):
+        wrong = np.argwhere(~np.isfinite(array))
+        if len(wrong):
+            place = tuple(wrong[0].tolist())
             index = ", ".join(map(str, place))
             return f"{algorithm.name}: {spec.name}[{index}] is {array[place]}, expected finite numbers"
+    return ""
+
+
+def not_unit(algorithm: Algorithm, model: Any, inputs: Sequence[NDArray[Any]], number: Number) -> str:
+    """The first configuration with a part that should be of unit length and is not, in words; empty if there is none."""
     tolerance = 0.999 * number.unit_tolerance  # the kernels' own rounding may differ
-    for spec, array in given:
-        for place in np.ndindex(array.shape[:-1]) if spec.configuration else ():
-            words = algorithm.tables.explain(model, array[place], tolerance)
-            if words:
-                index = f"[{', '.join(map(str, place))}]" if place else ""
-                return f"{algorithm.name}: {spec.name}{index}: {words}"
-    raise AssertionError("a kernel refused its inputs, yet they are finite and of unit length")
+    for spec, array in zip(algorithm.inputs, inputs, strict=False):
+        found = algorithm.tables.explain(model, array, tolerance) if spec.configuration else None
+        if found:
+            place, words = found
+            index = f"[{', '.join(map(str, place))}]" if place else ""
+            return f"{algorithm.name}: {spec.name}{index}: {words}"
+    return ""

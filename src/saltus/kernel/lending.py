@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import os
 import threading
 from typing import Any
@@ -18,6 +19,9 @@ GRAIN = 16
 SMALL = 4 * GRAIN
 """Samples of a batch that is not worth dealing out, whatever the width of a packet."""
 
+MOST_THREADS = 1024
+"""More would cost more than they bring on any machine, and may not be there to be had."""
+
 _settings = {"threads": os.cpu_count() or 1}
 
 
@@ -26,9 +30,13 @@ def set_threads(count: int) -> None:
 
     >>> set_threads(2)
     """
-    if count < 1:
-        raise ValueError(f"set_threads: expected a positive number of threads, got {count}")
-    _settings["threads"] = count
+    try:
+        threads = operator.index(count)
+    except TypeError:
+        raise TypeError(f"set_threads: expected a number of threads, got {count!r}") from None
+    if not 1 <= threads <= MOST_THREADS:
+        raise ValueError(f"set_threads: expected a positive number of threads, at most {MOST_THREADS}, got {threads}")
+    _settings["threads"] = threads
 
 
 def get_threads() -> int:

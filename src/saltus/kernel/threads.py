@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING, Any
 
 from saltus.kernel import native
@@ -16,11 +16,15 @@ if TYPE_CHECKING:
     from saltus.kernel.algorithm import Algorithm
 
 
-@functools.cache
+@functools.lru_cache(maxsize=1)  # the threads of another number end when nobody uses them any more
 def _pool(threads: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(threads, thread_name_prefix="saltus")
 
 
+# A forked process has none of its parent's threads: it makes new ones. And it must not be forked while another thread
+# compiles, for nobody would be there to release the compiler's lock.
+os.register_at_fork(before=native._lock.acquire, after_in_parent=native._lock.release)
+os.register_at_fork(after_in_child=native._lock.release)
 os.register_at_fork(after_in_child=_pool.cache_clear)
 
 
@@ -38,5 +42,12 @@ def deal(work: Callable[[int, int], int], count: int, width: int) -> list[int]:
         return [work(0, count)]
     share = -(-packets // threads) * width
     ranges = [(start, min(start + share, count)) for start in range(0, count, share)]
-    tasks = [_pool(get_threads()).submit(work, *each) for each in ranges[1:]]
-    return [work(*ranges[0]), *(task.result() for task in tasks)]
+    tasks: list[Future[int]] = []
+    try:
+        pool = _pool(get_threads())
+        tasks.extend(pool.submit(work, *each) for each in ranges[1:])
+        return [work(*ranges[0]), *(task.result() for task in tasks)]
+    except RuntimeError:  # no thread to be had: there are too many, or the process is about to end
+        return [work(0, count)]
+    finally:
+        wait(tasks)  # an interrupt must not leave threads behind that still write the results

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,12 +16,14 @@ from numpy.typing import ArrayLike
 from saltus.model.checks import (
     Array,
     ModelError,
+    checked_name,
     finite,
     inertia_flaw,
     not_negative,
     rigid_placement,
     spread,
     unit_vector,
+    whole_number,
 )
 from saltus.model.frames import Frame, FrameKind
 from saltus.model.joints import Joint, JointKind, Mimic
@@ -78,7 +81,7 @@ class ModelBuilder:
     """
 
     def __init__(self, name: str = "robot", gravity: ArrayLike = (0.0, 0.0, -9.81), *, physical: bool = True) -> None:
-        self._name = name
+        self._name = checked_name(name, "a model")
         self._gravity = finite(gravity, (3,), "gravity")
         self._physical = physical
         axis = np.array([0.0, 0.0, 1.0])
@@ -86,7 +89,7 @@ class ModelBuilder:
         self._indices = {"universe": 0}
         self._frames = [Frame("universe", 0, _IDENTITY, FrameKind.FIXED_JOINT, 0)]
         self._frame_names = {("universe", FrameKind.FIXED_JOINT)}
-        self._references: dict[str, ArrayLike] = {}
+        self._references: dict[str, Any] = {}
         self._loops: list[Loop] = []
         self._actuators: list[Actuator] = []
         self._shapes: list[Shape] = []
@@ -119,12 +122,12 @@ class ModelBuilder:
         mimic: the joint follows another one, added before or later. It has no limits or armature of its own.
         parent_frame: index of the frame it is attached to, by default that of the parent joint.
         """
-        where = f"joint {name!r}"
+        where = f"joint {checked_name(name, 'a joint')!r}"
         kind = JointKind.of(kind)
         if kind == JointKind.UNIVERSE:
             raise ModelError(f"{where}: there is only one universe; expected a kind that moves")
-        if not name or name in self._indices:
-            raise ModelError(f"{where}: its name is empty, or that of another joint")
+        if name in self._indices:
+            raise ModelError(f"{where}: its name is that of another joint")
         parent = self._joint(parent, where)
         draft = _Draft(
             name,
@@ -144,12 +147,15 @@ class ModelBuilder:
         }
         if mimic is None:
             draft.lower, draft.upper = _position_limits(kind, lower, upper, where)
-            draft.per_dof = {key: not_negative(value, kind.nv, f"{key} of {where}") for key, value in per_dof.items()}
+            draft.per_dof = {
+                key: not_negative(value, kind.nv, f"{key} of {where}", infinite=key.endswith("limit"))
+                for key, value in per_dof.items()
+            }
         else:
+            _check_mimic(kind, mimic, where)
             limits = (lower, upper, velocity_limit, effort_limit)
             if any(value is not None for value in limits) or any(map(np.any, (armature, friction, damping))):
                 raise ModelError(f"{where}: it mimics {mimic.primary!r}, so it has no limits or armature of its own")
-            _check_mimic(kind, mimic, where)
         before = self._drafts[parent].frame if parent_frame is None else parent_frame
         self._append_frame(name, len(self._drafts), _IDENTITY, FrameKind.JOINT, before)
         self._indices[name] = len(self._drafts)
@@ -202,14 +208,11 @@ class ModelBuilder:
         parent: int | None = None,
     ) -> int:
         """Adds a named frame at this placement (4, 4) in the joint's frame; returns its index."""
-        where = f"frame {name!r}"
-        return self._append_frame(
-            name, self._joint(joint, where), rigid_placement(placement, f"placement of {where}"), kind, parent
-        )
+        return self._append_frame(name, self._joint(joint, f"frame {name!r}"), placement, kind, parent)
 
     def add_reference(self, name: str, q: ArrayLike) -> None:
         """Stores a configuration (nq,) under a name; its size is checked by `build`."""
-        self._references[name] = q
+        self._references[checked_name(name, "a reference configuration")] = q
 
     def add_loop(self, name: str, frame_a: str, frame_b: str, dim: int) -> None:
         """Closes a loop: two frames stay together, as a point (dim 3), a hinge about z (5) or a weld (6)."""
@@ -258,7 +261,10 @@ class ModelBuilder:
         """Fixes shapes to a joint that are placed in a frame, itself at this placement (4, 4) in the joint's frame."""
         index = self._joint(joint, "a shape")
         matrix = rigid_placement(placement, "placement of shapes")
-        self._shapes += [replace(shape, joint=index, placement=matrix @ shape.placement) for shape in shapes]
+        for shape in shapes:
+            if not isinstance(shape, Shape):
+                raise TypeError(f"a shape is {shape!r}, expected a Shape")
+            self._shapes.append(replace(shape, joint=index, placement=matrix @ shape.placement))
 
     def build(self) -> Model:
         """The model of all that was added so far. The builder may go on."""
@@ -277,7 +283,7 @@ class ModelBuilder:
             lower_position_limit=np.concatenate([np.empty(0), *(draft.lower for draft in own)]),
             upper_position_limit=np.concatenate([np.empty(0), *(draft.upper for draft in own)]),
             gravity=self._gravity,
-            reference_configurations={name: np.asarray(q) for name, q in self._references.items()},
+            reference_configurations=self._references,
             loops=tuple(self._loops),
             actuators=tuple(self._actuators),
             shapes=tuple(self._shapes),
@@ -290,9 +296,10 @@ class ModelBuilder:
             if joint not in self._indices:
                 raise ModelError(f"{where}: there is no joint {joint!r} yet; add it first")
             return self._indices[joint]
-        if not 0 <= joint < len(self._drafts):
-            raise ModelError(f"{where}: there is no joint {joint} yet, expected 0 to {len(self._drafts) - 1}")
-        return int(joint)
+        index = whole_number(joint, f"{where}: the joint that carries it")
+        if not 0 <= index < len(self._drafts):
+            raise ModelError(f"{where}: there is no joint {index} yet, expected 0 to {len(self._drafts) - 1}")
+        return index
 
     def _free_name(self, stem: str, kind: FrameKind) -> str:
         name, count = stem, 1
@@ -301,14 +308,14 @@ class ModelBuilder:
             name = f"{stem}_{count}"
         return name
 
-    def _append_frame(self, name: str, joint: int, placement: Array, kind: FrameKind, parent: int | None) -> int:
-        if not name or (name, kind) in self._frame_names:
-            raise ModelError(f"frame {name!r}: its name is empty, or that of another {kind.name} frame")
-        parent = self._drafts[joint].frame if parent is None else parent
-        if not 0 <= parent < len(self._frames):
+    def _append_frame(self, name: str, joint: int, placement: Any, kind: FrameKind, parent: int | None) -> int:
+        frame = Frame(name, joint, placement, kind, self._drafts[joint].frame if parent is None else parent)
+        if (name, frame.kind) in self._frame_names:
+            raise ModelError(f"frame {name!r}: its name is that of another {frame.kind.name} frame")
+        if not 0 <= frame.parent < len(self._frames):
             raise ModelError(f"frame {name!r}: there is no frame {parent}, expected 0 to {len(self._frames) - 1}")
-        self._frame_names.add((name, kind))
-        self._frames.append(Frame(name, joint, placement, kind, parent))
+        self._frame_names.add((name, frame.kind))
+        self._frames.append(frame)
         return len(self._frames) - 1
 
     def _numbered_joints(self) -> list[Joint]:
@@ -378,12 +385,15 @@ def _position_limits(
     bound[kind.unit_coordinates] = UNIT_LIMIT
     low = spread(-bound if lower is None else lower, kind.nq, f"lower limit of {where}")
     high = spread(bound if upper is None else upper, kind.nq, f"upper limit of {where}")
+    if np.isposinf(low).any() or np.isneginf(high).any():
+        raise ModelError(f"{where}: its limits are {low.tolist()} and {high.tolist()}, which leaves it no position")
     if (low > high).any():
         raise ModelError(f"{where}: its lower limit {low.tolist()} is above its upper limit {high.tolist()}")
     return low, high
 
 
 def _check_mimic(kind: JointKind, mimic: Mimic, where: str) -> None:
+    if not isinstance(mimic, Mimic):
+        raise ModelError(f"{where}: its mimic is {mimic!r}, expected a Mimic")
     if not kind.has_axis:
         raise ModelError(f"{where}: a {kind.name} joint cannot mimic another, only one with an axis can")
-    finite([mimic.ratio, mimic.offset], (2,), f"ratio and offset of the mimic {where}")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any
 
-from saltus.model.checks import Array, finite
+from saltus.model.checks import Array, ModelError, checked_name, rigid_placement, whole_number
 from saltus.model.joints import rebuilt
 
 
@@ -40,7 +40,13 @@ class Frame:
     parent: int = 0  # index of the frame it was attached to
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "placement", finite(self.placement, (4, 4), f"placement of frame {self.name!r}"))
+        where = f"frame {checked_name(self.name, 'a frame')!r}"
+        if self.kind not in tuple(FrameKind):
+            raise ModelError(f"kind of {where} is {self.kind!r}, expected a FrameKind")
+        object.__setattr__(self, "kind", FrameKind(self.kind))
+        for name in ("joint", "parent"):
+            object.__setattr__(self, name, whole_number(getattr(self, name), f"{name} of {where}"))
+        object.__setattr__(self, "placement", rigid_placement(self.placement, f"placement of {where}"))
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         return rebuilt(self)

@@ -18,9 +18,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from enum import IntEnum
+from functools import partial
 from typing import Any
 
-from saltus.model.checks import Array, ModelError, finite, read_only
+import numpy as np
+
+from saltus.model.checks import (
+    INERTIA_TOLERANCE,
+    ROTATION_TOLERANCE,
+    Array,
+    ModelError,
+    checked_name,
+    finite,
+    rigid_placement,
+    whole_number,
+)
 
 
 class JointKind(IntEnum):
@@ -69,12 +81,17 @@ class JointKind(IntEnum):
     @classmethod
     def of(cls, kind: JointKind | str) -> JointKind:
         """The kind itself, or that of this lower-case name."""
+        if isinstance(kind, cls):
+            return kind
         names = [member.name.lower() for member in cls]
         if isinstance(kind, str):
             if kind not in names:
                 raise ModelError(f"unknown joint kind {kind!r}, expected one of {', '.join(names[1:])}")
             return cls(names.index(kind))
-        return cls(kind)
+        try:
+            return cls(kind)
+        except ValueError:
+            raise ModelError(f"unknown joint kind {kind!r}, expected a JointKind or its name") from None
 
 
 _NEUTRAL: dict[JointKind, tuple[float, ...]] = {
@@ -116,6 +133,12 @@ class Mimic:
     ratio: float = 1.0
     offset: float = 0.0
 
+    def __post_init__(self) -> None:
+        checked_name(self.primary, "the joint that is mimicked")
+        for name in ("ratio", "offset"):
+            value = finite(getattr(self, name), (), f"{name} of the mimic of {self.primary!r}")
+            object.__setattr__(self, name, float(value))
+
 
 @dataclass(frozen=True, eq=False)
 class Joint:
@@ -143,10 +166,24 @@ class Joint:
     mimic: Mimic | None = None  # its primary has q and v of its own: chains of mimics are resolved
 
     def __post_init__(self) -> None:
-        shapes = {"placement": (4, 4), "axis": (3,), "com": (3,), "inertia": (3, 3)}
-        for name, shape in shapes.items():
-            object.__setattr__(self, name, finite(getattr(self, name), shape, f"{name} of joint {self.name!r}"))
-        read_only(self.mass, (), f"mass of joint {self.name!r}")
+        where = f"joint {checked_name(self.name, 'a joint')!r}"
+        set_ = partial(object.__setattr__, self)
+        set_("kind", JointKind.of(self.kind))
+        for name in ("parent", "iq", "iv"):
+            set_(name, whole_number(getattr(self, name), f"{name} of {where}"))
+        set_("placement", rigid_placement(self.placement, f"placement of {where}"))
+        set_("axis", finite(self.axis, (3,), f"axis of {where}"))
+        set_("mass", float(finite(self.mass, (), f"mass of {where}")))
+        set_("com", finite(self.com, (3,), f"com of {where}"))
+        set_("inertia", finite(self.inertia, (3, 3), f"inertia of {where}"))
+        if self.kind.has_axis and abs(float(np.linalg.norm(self.axis)) - 1.0) > ROTATION_TOLERANCE:
+            raise ModelError(f"axis of {where} is {self.axis.tolist()}, expected one of length 1")
+        if self.mass < 0:
+            raise ModelError(f"mass of {where} is {self.mass}, expected no negative number")
+        if np.abs(self.inertia - self.inertia.T).max() > INERTIA_TOLERANCE * np.abs(self.inertia).max():
+            raise ModelError(f"inertia of {where} is not symmetric: {self.inertia.tolist()}")
+        if not isinstance(self.mimic, Mimic | None):
+            raise ModelError(f"mimic of {where} is {self.mimic!r}, expected a Mimic or None")
 
     @property
     def nq(self) -> int:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from saltus.model.checks import ModelError
+from saltus.model.checks import ModelError, checked_name, read_only
 
 DIMENSIONS = {3: "point", 5: "hinge", 6: "weld"}
 
@@ -27,6 +27,8 @@ class Loop:
     dim: int
 
     def __post_init__(self) -> None:
+        for name in (self.frame_a, self.frame_b):
+            checked_name(name, f"a frame of loop {self.name!r}")
         if self.dim not in DIMENSIONS:
             expected = ", ".join(f"{dim} ({name})" for dim, name in DIMENSIONS.items())
             raise ModelError(f"loop {self.name!r}: its dim is {self.dim}, expected {expected}")
@@ -47,6 +49,10 @@ class Actuator:
     upper: float = np.inf
 
     def __post_init__(self) -> None:
+        checked_name(self.joint, f"the joint of actuator {self.name!r}")
+        for name in ("gear", "lower", "upper"):
+            value = read_only(getattr(self, name), (), f"{name} of actuator {self.name!r}")
+            object.__setattr__(self, name, float(value))
         if not (np.isfinite(self.gear) and self.lower <= self.upper):
             raise ModelError(
                 f"actuator {self.name!r}: gear {self.gear}, effort from {self.lower} to {self.upper}; "

@@ -10,11 +10,12 @@ Convention: Pinocchio's; a free flyer's quaternion keeps the sign that is nearer
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
 
-from saltus.arrays import Array, ArrayLike
+from saltus.arrays import Array, ArrayLike, real_numbers
 from saltus.kernel import Algorithm, Layout, atan2, kernel, ld, less, select, sincos, sqrt, st, zero
 from saltus.model.joint_kernels import CONTINUOUS, FREE_FLYER, PLANAR, SPHERICAL
 from saltus.model.joints import JointKind
@@ -187,29 +188,44 @@ def distance(model: Model, q0: ArrayLike, q1: ArrayLike) -> Any:
 
 def with_axis(u: ArrayLike) -> Any:
     """One number a sample as an array with a last axis of length 1."""
-    return u[..., None] if hasattr(u, "__cuda_array_interface__") else np.asarray(u)[..., None]
+    return u[..., None] if hasattr(u, "__cuda_array_interface__") else real_numbers(u, "interpolate: u")[..., None]
 
 
 def random_configuration(model: Model, seed: int | np.random.Generator, shape: int | tuple[int, ...] = ()) -> Array:
     """Configurations (*shape, nq), uniform within the position limits, rotations uniform; unbounded lengths in [-1, 1] m,
-    unbounded angles in [-pi, pi].
+    unbounded angles in [-pi, pi], or as near to that as a limit on one side allows.
 
     >>> import saltus as sl
     >>> robot = sl.random_model(seed=0, bodies=4)
     >>> sl.random_configuration(robot, seed=1, shape=10).shape == (10, robot.nq)
     True
     """
-    rng = np.random.default_rng(seed)
-    shape = (shape,) if isinstance(shape, int) else tuple(shape)
-    unbounded = np.ones(model.nq)
+    try:
+        rng = np.random.default_rng(seed)
+    except (TypeError, ValueError) as error:
+        raise type(error)(
+            f"random_configuration: seed is {seed!r}, expected a number from 0 on, or a Generator"
+        ) from None
+    try:
+        shape = tuple(map(operator.index, shape)) if isinstance(shape, tuple | list) else (operator.index(shape),)
+    except TypeError:
+        raise TypeError(
+            f"random_configuration: shape is {shape!r}, expected a whole number or a tuple of them"
+        ) from None
+    if any(size < 0 for size in shape):
+        raise ValueError(f"random_configuration: shape is {shape}, expected nothing negative")
+    reach = np.ones(model.nq)
     for joint in model.joints:
         if joint.kind == JointKind.REVOLUTE and not joint.mimic:
-            unbounded[joint.iq] = np.pi
+            reach[joint.iq] = np.pi
     lower, upper = model.lower_position_limit, model.upper_position_limit
     bounded = (np.abs(lower) < 1e6) & (np.abs(upper) < 1e6)
-    q: Array = rng.uniform(
-        np.where(bounded, lower, -unbounded), np.where(bounded, upper, unbounded), (*shape, model.nq)
+    low, high = np.maximum(lower, -reach), np.minimum(upper, reach)  # where unbounded; a limit on one side shifts them
+    low, high = (
+        np.maximum(lower, np.minimum(low, high - 2.0 * reach)),
+        np.minimum(upper, np.maximum(high, low + 2.0 * reach)),
     )
+    q: Array = rng.uniform(np.where(bounded, lower, low), np.where(bounded, upper, high), (*shape, model.nq))
     for joint in model.joints:
         part = joint.kind.unit_coordinates
         if part.stop and not joint.mimic:

@@ -33,6 +33,7 @@ from saltus.model.mjcf_files import check_files
 from saltus.model.mjcf_parts import Names, add_loops, add_shapes, gears, is_one, left_out, motors, pose, xyzw
 from saltus.model.model import Model
 from saltus.model.placements import inverse, placement, rotation_from_quaternion
+from saltus.model.safe_xml import robot_file
 
 _logger = logging.getLogger(__name__)
 
@@ -56,7 +57,7 @@ def load_mjcf(path: str | os.PathLike[str]) -> Model:
     >>> model, model.upper_position_limit.round(4), model.shapes[0].size
     (Model('pendulum', nq=1, nv=1, njoints=2, nframes=4), array([1.5708]), array([0.02, 1.  ]))
     """
-    file = Path(path)
+    file = robot_file(path, "an MJCF")
     check_files(file)
     spec, compiled = _compiled(file)
     try:
@@ -76,6 +77,10 @@ def _compiled(file: Path) -> tuple[Any, Any]:
             spec = mujoco.MjSpec.from_file(str(file.absolute()))
             return spec, spec.compile()
     except (ValueError, RuntimeError, mujoco.FatalError, mujoco.UnexpectedError) as error:
+        if "decoder" in str(error) and file.suffix.lower() != ".xml":
+            raise ModelError(
+                f"{file}: MuJoCo knows MJCF files by their names, expected one that ends in .xml"
+            ) from None
         raise ModelError(f"{file}: MuJoCo refuses it: {' '.join(str(error).split())}") from None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import operator
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from saltus.model.checks import Array, ModelError, finite, not_negative, read_only
+from saltus.model.checks import Array, ModelError, checked_name, finite, not_negative, read_only
 from saltus.model.frames import Frame, FrameKind
 from saltus.model.joints import Joint, JointKind, rebuilt
 from saltus.model.loops import Actuator, Loop
@@ -22,6 +22,9 @@ from saltus.model.shapes import Shape
 if TYPE_CHECKING:
     from saltus.model.coupling import Coupling
     from saltus.model.tree import TreeTables
+
+
+UNIT_TOLERANCE = 1e-6  # of the squared length of quaternions, cosines and sines: what the algorithms accept
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -58,25 +61,49 @@ class Model:
     shapes: tuple[Shape, ...] = ()  # for pictures
 
     def __post_init__(self) -> None:
-        self._set("joints", tuple(self.joints))
-        self._set("frames", tuple(self.frames))
-        for name in ("loops", "actuators", "shapes"):
-            self._set(name, tuple(getattr(self, name)))
+        checked_name(self.name, "a model")
+        parts = {"joints": Joint, "frames": Frame, "loops": Loop, "actuators": Actuator, "shapes": Shape}
+        for name, kind in parts.items():
+            self._set(name, _all_of(kind, getattr(self, name), name))
         _check_tree(self.joints, self.frames)
         self._check_parts()
         for name in ("lower_position_limit", "upper_position_limit"):
             self._set(name, read_only(getattr(self, name), (self.nq,), name))
-        for name in ("velocity_limit", "effort_limit", "armature", "friction", "damping"):
+        for name in ("velocity_limit", "effort_limit"):
+            self._set(name, not_negative(getattr(self, name), self.nv, name, infinite=True))
+        for name in ("armature", "friction", "damping"):
             self._set(name, not_negative(getattr(self, name), self.nv, name))
         self._set("gravity", finite(self.gravity, (3,), "gravity"))
-        references = {
-            name: finite(q, (self.nq,), f"reference configuration {name!r}")
-            for name, q in self.reference_configurations.items()
-        }
-        self._set("reference_configurations", MappingProxyType(references))
-        wrong = np.flatnonzero(self.lower_position_limit > self.upper_position_limit)
+        self._set("reference_configurations", MappingProxyType(self._checked_references()))
+        lower, upper = self.lower_position_limit, self.upper_position_limit
+        wrong = np.flatnonzero((lower > upper) | np.isposinf(lower) | np.isneginf(upper))
         if wrong.size:
-            raise ModelError(f"the lower position limit is above the upper one at q{wrong.tolist()}")
+            k = int(wrong[0])
+            raise ModelError(
+                f"{self._owner_of(k)}: its lower position limit {lower[k]} and its upper one {upper[k]}, at q[{k}], "
+                "leave no room; expected the lower one to be below"
+            )
+
+    def _checked_references(self) -> dict[str, Array]:
+        if not isinstance(self.reference_configurations, Mapping):
+            raise TypeError(
+                f"reference_configurations is {self.reference_configurations!r}, expected a mapping of names"
+            )
+        references = {}
+        for name, q in self.reference_configurations.items():
+            what = f"reference configuration {name!r}"
+            references[name] = finite(q, (self.nq,), what)
+            for joint in self.joints:
+                part = joint.kind.unit_coordinates
+                unit = references[name][joint.iq + part.start : joint.iq + part.stop]
+                if unit.size and abs(unit @ unit - 1.0) > UNIT_TOLERANCE:
+                    raise ModelError(f"{what}: its part of joint {joint.name!r} is {unit.tolist()}, expected length 1")
+        return references
+
+    def _owner_of(self, k: int) -> str:
+        """The joint that q[k] belongs to."""
+        joint = next(joint for joint in self.joints if 0 <= k - joint.iq < joint.nq)
+        return f"joint {joint.name!r}"
 
     def _check_parts(self) -> None:
         """Loops, actuators and shapes must be about frames and joints that there are."""
@@ -89,7 +116,7 @@ class Model:
                     f"actuator {actuator.name!r}: joint {actuator.joint!r} has not one degree of freedom of its own"
                 )
         for shape in self.shapes:
-            _checked_index("joint", shape.joint, self.njoints, self.name)
+            self._checked_index("joint", shape.joint, self.njoints)
 
     @cached_property
     def nq(self) -> int:
@@ -122,7 +149,7 @@ class Model:
             if joint not in self._joint_indices:
                 raise ModelError(_unknown("joint", joint, self._joint_indices, self.name))
             return self._joint_indices[joint]
-        return _checked_index("joint", joint, self.njoints, self.name)
+        return self._checked_index("joint", joint, self.njoints)
 
     def frame_index(self, frame: str | int, kind: FrameKind | None = None) -> int:
         """Index of the frame of this name (and kind, where frames of several kinds share it).
@@ -130,7 +157,7 @@ class Model:
         An index is checked and returned.
         """
         if not isinstance(frame, str):
-            return _checked_index("frame", frame, len(self.frames), self.name)
+            return self._checked_index("frame", frame, len(self.frames))
         if frame not in self._frame_indices:
             raise ModelError(_unknown("frame", frame, self._frame_indices, self.name))
         named = self._frame_indices[frame]
@@ -154,6 +181,12 @@ class Model:
         >>> random_model(seed=1, bodies=3).replace(gravity=(0, 0, -1.62)).gravity
         array([ 0.  ,  0.  , -1.62])
         """
+        names = [each.name for each in fields(self)]
+        for name in changes:
+            if name not in names:
+                near = difflib.get_close_matches(name, names, n=1)
+                hint = f"did you mean {near[0]!r}?" if near else f"expected one of {', '.join(names)}"
+                raise TypeError(f"a Model has no field {name!r}; {hint}")
         return replace(self, **changes)
 
     def with_armature(self, armature: ArrayLike) -> Model:
@@ -173,7 +206,9 @@ class Model:
         """What kernels see of the model."""
         from saltus.model.tree import TreeTables
 
-        return TreeTables(self.coupling.tree if self.coupling else self)
+        # Two threads may both get here: the tables of the first stay, for `handle` holds their addresses.
+        made: TreeTables = self.__dict__.setdefault("tables", TreeTables(self.coupling.tree if self.coupling else self))
+        return made
 
     @cached_property
     def handle(self) -> Array | None:
@@ -203,8 +238,28 @@ class Model:
             indices.setdefault(frame.name, []).append(index)
         return indices
 
+    def _checked_index(self, what: str, index: int, count: int) -> int:
+        try:
+            index = operator.index(index)
+        except TypeError:
+            raise TypeError(f"model {self.name!r}: {index!r} is no {what}; expected its name or its index") from None
+        if not 0 <= index < count:
+            raise ModelError(f"model {self.name!r} has no {what} {index}; its indices run from 0 to {count - 1}")
+        return index
+
     def _set(self, name: str, value: object) -> None:
         object.__setattr__(self, name, value)
+
+
+def _all_of(kind: type[Any], values: Any, what: str) -> tuple[Any, ...]:
+    """What should be a sequence of things of one kind, as a tuple of them."""
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise TypeError(f"{what} is {values!r}, expected a sequence of {kind.__name__}")
+    items = tuple(values)
+    for index, item in enumerate(items):
+        if not isinstance(item, kind):
+            raise TypeError(f"{what}[{index}] is {item!r}, expected a {kind.__name__}")
+    return items
 
 
 def _check_tree(joints: tuple[Joint, ...], frames: tuple[Frame, ...]) -> None:
@@ -213,7 +268,7 @@ def _check_tree(joints: tuple[Joint, ...], frames: tuple[Frame, ...]) -> None:
         raise ModelError("joints[0] must be the universe")
     by_name = {joint.name: joint for joint in joints}
     if len(by_name) < len(joints):
-        raise ModelError("two joints have the same name")
+        raise ModelError(f"there are two joints {_first_repeated(joint.name for joint in joints)!r}")
     iq = iv = 0
     for index, joint in enumerate(joints[1:], start=1):
         where = f"joint {index} {joint.name!r}"
@@ -230,6 +285,11 @@ def _check_tree(joints: tuple[Joint, ...], frames: tuple[Frame, ...]) -> None:
         iq, iv = iq + joint.nq, iv + joint.nv
     if not frames:
         raise ModelError("frames[0] must be the universe")
+    repeated = _first_repeated((frame.name, frame.kind) for frame in frames)
+    if repeated is not None:
+        raise ModelError(
+            f"there are two {repeated[1].name} frames {repeated[0]!r}; expected frames of a name to differ in kind"
+        )
     for index, frame in enumerate(frames):
         if not (0 <= frame.joint < len(joints) and 0 <= frame.parent < len(frames)):
             raise ModelError(
@@ -237,14 +297,17 @@ def _check_tree(joints: tuple[Joint, ...], frames: tuple[Frame, ...]) -> None:
             )
 
 
+def _first_repeated(values: Iterable[Any]) -> Any:
+    """The first value that has been there before; None if there is none."""
+    seen = set()
+    for value in values:
+        if value in seen:
+            return value
+        seen.add(value)
+    return None
+
+
 def _unknown(what: str, name: str, known: Iterable[str], model: str) -> str:
     near = difflib.get_close_matches(name, known, n=3)
     hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"it has {', '.join(list(known)[:8])} ..."
     return f"model {model!r} has no {what} {name!r}; {hint}"
-
-
-def _checked_index(what: str, index: int, count: int, model: str) -> int:
-    index = operator.index(index)
-    if not 0 <= index < count:
-        raise ModelError(f"model {model!r} has no {what} {index}; its indices run from 0 to {count - 1}")
-    return index

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from saltus.model.builder import UNIT_LIMIT, ModelBuilder
-from saltus.model.checks import Array, ModelError
+from saltus.model.checks import Array, ModelError, whole_number
 from saltus.model.joints import JointKind
 from saltus.model.model import Model
 
@@ -23,9 +23,14 @@ def random_model(seed: int, bodies: int, kinds: Iterable[JointKind | str] = MOVI
     >>> random_model(seed=7, bodies=5, kinds=["revolute", "free_flyer"]).nb
     5
     """
+    if isinstance(kinds, str):
+        raise TypeError(f"random_model: kinds is {kinds!r}, expected a list of them")
     choices = [JointKind.of(kind) for kind in kinds]
+    bodies = whole_number(bodies, "random_model: bodies")
     if bodies < 1 or not choices:
         raise ModelError(f"a random model of {bodies} bodies and {len(choices)} joint kinds: at least one of each")
+    if whole_number(seed, "random_model: seed") < 0:
+        raise ModelError(f"random_model: seed is {seed}, expected no negative number")
     rng = np.random.default_rng(seed)
     builder = ModelBuilder(f"random_{seed}")
     for index in range(1, bodies + 1):

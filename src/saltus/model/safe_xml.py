@@ -7,6 +7,8 @@ format's own and have no tag.
 from __future__ import annotations
 
 import math
+import os
+import stat
 from pathlib import Path
 from typing import Any
 from xml.parsers import expat
@@ -14,16 +16,26 @@ from xml.parsers import expat
 from saltus.model.checks import ModelError
 
 
+def robot_file(path: str | os.PathLike[str], what: str) -> Path:
+    """The path of a file that a user names; `what` names the format in errors."""
+    if not isinstance(path, str | os.PathLike):
+        raise TypeError(f"expected the path of {what} file, got {path!r}")
+    if isinstance(path, str) and path.lstrip()[:1] in ("", "<"):
+        raise ModelError(f"expected the path of {what} file, got {path[:40]!r}{' ...' if len(path) > 40 else ''}")
+    file = Path(path)
+    _refuse_what_is_no_file(file, what)
+    return file
+
+
 def read_xml(path: Path, root_tag: str, what: str) -> Any:
     """The root element (lxml's) of a file; `root_tag`: what it must be, if not empty; `what` names the format in errors."""
     from lxml import etree  # type: ignore[import-untyped]
 
-    if path.is_dir():
-        raise ModelError(f"{path} is a directory, expected {what} file")
+    _refuse_what_is_no_file(path, what)
     try:
         text = path.read_bytes()
-    except (OSError, ValueError) as error:  # a ValueError: a path that no file can have
-        raise ModelError(f"{path}: cannot be read: {getattr(error, 'strerror', error)}") from None
+    except OSError as error:
+        raise ModelError(f"{path}: cannot be read: {error.strerror}") from None
     if not text.strip():
         raise ModelError(f"{path} is empty, expected {what} file")
     try:
@@ -45,6 +57,17 @@ def read_xml(path: Path, root_tag: str, what: str) -> Any:
     if root_tag and tag_of(root) != root_tag:
         raise ModelError(f"{path}: its root element is <{root.tag}>, expected <{root_tag}>")
     return root
+
+
+def _refuse_what_is_no_file(path: Path, what: str) -> None:
+    """Pipes are welcome; devices may have no end."""
+    try:
+        mode = path.stat().st_mode
+    except (OSError, ValueError) as error:  # a ValueError: a path that no file can have
+        raise ModelError(f"{path}: cannot be read: {getattr(error, 'strerror', error)}") from None
+    for found, name in ((stat.S_ISDIR, "directory"), (stat.S_ISCHR, "device"), (stat.S_ISBLK, "device")):
+        if found(mode):
+            raise ModelError(f"{path} is a {name}, expected {what} file")
 
 
 def _refuse_entities(path: Path, text: bytes) -> None:

@@ -30,7 +30,7 @@ from saltus.model.joints import JointKind
 from saltus.model.mesh_paths import mesh_path
 from saltus.model.model import Model
 from saltus.model.placements import inverse, placement
-from saltus.model.safe_xml import read_xml
+from saltus.model.safe_xml import read_xml, robot_file
 from saltus.model.sdf_xml import WORLD, SdfJoint, SdfLink, SdfModel, located, numbers, pose_in_link, read_model
 from saltus.model.shapes import DEFAULT_COLOR, Shape
 from saltus.model.urdf import add_floating_base
@@ -78,7 +78,7 @@ def load_sdf(path: str | os.PathLike[str], floating_base: bool = True) -> Model:
     ...     load_sdf(file.name)
     Model('pendulum', nq=1, nv=1, njoints=2, nframes=3)
     """
-    file = Path(path)
+    file = robot_file(path, "an SDF")
     root = read_xml(file, "sdf", "an SDF")
     try:
         sdf = read_model(root)

@@ -103,15 +103,15 @@ class _Poses:
 
     def of(self, name: str, where: str) -> Array:
         """By following from frame to frame; chains may be as long as the robot."""
-        waiting: list[str] = []
+        waiting: dict[str, None] = {}  # a set that keeps the order
         while name not in self.resolved:
             if name not in self.elements:
                 raise ModelError(f"{where}: there is no frame {name!r}")
             if name in waiting:
                 raise ModelError(
-                    f"{where}: the poses of {', '.join(map(repr, waiting[:5]))} are relative to each other"
+                    f"{where}: the poses of {', '.join(map(repr, list(waiting)[:5]))} are relative to each other"
                 )
-            waiting.append(name)
+            waiting[name] = None
             where, name = located(self.elements[name]), self._reference(self.elements[name])
         for each in reversed(waiting):
             self.resolved[each] = self.resolved[name] @ pose_of(self.elements[each])

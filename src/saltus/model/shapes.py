@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from saltus.model.checks import Array, ModelError, finite, rigid_placement
+from saltus.model.checks import Array, ModelError, finite, rigid_placement, whole_number
 from saltus.model.joints import rebuilt
 
 SIZES = {"box": 3, "sphere": 1, "cylinder": 2, "capsule": 2, "ellipsoid": 3, "mesh": 3}
@@ -37,7 +37,8 @@ class Shape:
 
     def __post_init__(self) -> None:
         where = f"shape {self.name!r}"
-        if self.kind not in SIZES:
+        object.__setattr__(self, "joint", whole_number(self.joint, f"joint of {where}"))
+        if self.kind not in tuple(SIZES):
             raise ModelError(f"{where}: its kind is {self.kind!r}, expected one of {', '.join(SIZES)}")
         object.__setattr__(self, "size", finite(self.size, (SIZES[self.kind],), f"size of {where}"))
         object.__setattr__(self, "placement", rigid_placement(self.placement, f"placement of {where}"))

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from saltus.kernel import HEADER, ONE, SIZES, Layout, Tables, declare, sizes_of
+from saltus.model.checks import ModelError
 from saltus.model.joint_kernels import unit_defect
 from saltus.model.joints import JointKind
 from saltus.spatial.algebra import SE3, Mat3, Sym3, Vec3
@@ -55,6 +56,10 @@ AXES = {
 """The axes of its frame along which a joint moves."""
 
 
+MOST_DOFS = 46_340
+"""Above, the entries of the inertia matrix cannot be counted by 32 bits."""
+
+
 class Extension(NamedTuple):
     """What the tables of a model hold beside the tree, for layers that put something on it."""
 
@@ -68,6 +73,8 @@ class TreeTables:
     """The tables of one model: `ints`, `reals` (and in single precision), and `handle`, their addresses."""
 
     def __init__(self, model: Model, extension: Extension | None = None) -> None:
+        if model.nv > MOST_DOFS:
+            raise ModelError(f"model {model.name!r} has {model.nv} degrees of freedom, expected at most {MOST_DOFS}")
         layouts = (INTS, REALS) if extension is None else (extension.ints, extension.reals)
         sizes = dict.fromkeys(SIZES, 0) | {ONE: 1, "nj": len(model.joints), "nq": model.nq, "nv": model.nv}
         sizes |= {"nf": len(model.frames), "nvv": model.nv**2} | ({} if extension is None else dict(extension.sizes))
@@ -136,10 +143,12 @@ def solid(mass: float, com: NDArray[np.float64], inertia: NDArray[np.float64]) -
     return Solid(mass, Vec3(*com), middle, Vec3(*a), Vec3(*b))
 
 
+TURNS = [tuple(np.roll(np.eye(3), first, axis=0).ravel().tolist()) for first in range(3)]
+
+
 def renamed(R: Mat3) -> int:
     """Which axis of the parent lies along x of a frame turned by R, if R only renames axes in turn; else -1."""
-    turns = [np.roll(np.eye(3), first, axis=0) for first in range(3)]
-    return next((first for first, turn in enumerate(turns) if (turn.ravel() == R).all()), -1)
+    return next((first for first, turn in enumerate(TURNS) if turn == R), -1)
 
 
 def se3(matrix: NDArray[np.float64]) -> SE3:
@@ -159,24 +168,32 @@ def canonical_rotation(kind: JointKind, axis: NDArray[np.float64]) -> NDArray[np
     if kind not in (JointKind.REVOLUTE, JointKind.CONTINUOUS, JointKind.PRISMATIC):
         return np.eye(3)
     smallest = np.eye(3)[(int(np.argmax(np.abs(axis))) + 2) % 3]
-    x = np.cross(smallest, axis)
+    x = cross(smallest, axis)
     x /= np.linalg.norm(x)
-    return np.column_stack([x, np.cross(axis, x), axis])
+    return np.column_stack([x, cross(axis, x), axis])
 
 
-def explain(model: Model, q: NDArray[np.float64], tolerance: float) -> str:
-    """Which joint's part of q is not of unit length; empty if all are."""
+def cross(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The cross product of two vectors (3,); NumPy's takes its time for so few numbers."""
+    (a0, a1, a2), (b0, b1, b2) = a.tolist(), b.tolist()
+    return np.array([a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0])
+
+
+def explain(model: Model, q: NDArray[np.float64], tolerance: float) -> tuple[tuple[int, ...], str] | None:
+    """The first configuration of q (..., nq) with a part that is not of unit length, and which; None if all are."""
+    found = []
     for joint in model.joints[1:]:
         unit = joint.kind.unit_coordinates
         if unit.stop:
             part = slice(joint.iq + unit.start, joint.iq + unit.stop)
-            norm = float(np.linalg.norm(q[part]))
-            if abs(norm * norm - 1.0) > tolerance:
+            norms = np.linalg.norm(q[..., part], axis=-1)
+            wrong = np.argwhere(np.abs(norms * norms - 1.0) > tolerance)
+            if len(wrong):
+                place = tuple(wrong[0].tolist())
                 what = "quaternion" if part.stop - part.start == 4 else "cosine and sine"
-                return (
-                    f"the {what} of joint {joint.name!r}, q[{part.start}:{part.stop}], has norm {norm:.9g}, expected 1"
-                )
-    return ""
+                where = f"joint {joint.name!r}, q[{part.start}:{part.stop}]"
+                found.append((place, f"the {what} of {where}, has norm {float(norms[place]):.9g}, expected 1"))
+    return min(found, key=lambda each: each[0], default=None)
 
 
 def tables(ints: Layout, reals: Layout) -> Tables:

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import logging
 import os
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,6 +21,7 @@ from saltus.model.checks import Array, ModelError, inertia_flaw
 from saltus.model.frames import FrameKind
 from saltus.model.joints import JointKind, Mimic
 from saltus.model.model import Model
+from saltus.model.safe_xml import robot_file
 from saltus.model.shapes import Shape
 from saltus.model.urdf_shapes import link_shapes
 from saltus.model.urdf_xml import links_and_joints, read_urdf
@@ -61,7 +61,7 @@ def load_urdf(path: str | os.PathLike[str], floating_base: bool = False, mimic: 
     ...     load_urdf(file.name)
     Model('pendulum', nq=2, nv=1, njoints=2, nframes=4)
     """
-    file = Path(path)
+    file = robot_file(path, "a URDF")
     element = read_urdf(file)
     robot = links_and_joints(element)
     try:

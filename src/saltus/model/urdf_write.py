@@ -49,6 +49,8 @@ def save_urdf(model: Model, path: str | os.PathLike[str]) -> None:
     """
     from lxml import etree  # type: ignore[import-untyped]
 
+    if not isinstance(model, Model):
+        raise TypeError(f"save_urdf: the model is a {type(model).__name__}, expected a saltus.Model")
     file = Path(path)
     for joint in model.joints[1:]:
         if joint.kind not in TYPES:

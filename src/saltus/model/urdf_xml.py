@@ -15,6 +15,9 @@ from typing import Any
 from saltus.model.checks import ModelError
 from saltus.model.safe_xml import numbers_in, read_xml, tag_of
 
+XACRO = "ros.org/wiki/xacro}"
+"""In the names of macros that must be expanded first: what they would add cannot be left out."""
+
 KEPT = {
     "robot": ("link", "joint", "material"),
     "link": ("inertial", "visual", "collision"),
@@ -65,7 +68,12 @@ def read_urdf(path: Path) -> Any:
     """The file's `<robot>` element, with what is kept of it; all numbers finite (limits may be infinite)."""
     from lxml import etree  # type: ignore[import-untyped]
 
-    return _checked_copy(read_xml(path, "robot", "a URDF"), f"{path}:", etree.Element)
+    root = read_xml(path, "robot", "a URDF")
+    macro = next((element for element in root.iter() if isinstance(element.tag, str) and XACRO in element.tag), None)
+    if macro is not None:
+        where = f"{path}: line {macro.sourceline}: <{macro.prefix}:{etree.QName(macro).localname}>"
+        raise ModelError(f"{where} is a macro of xacro, expected plain URDF: `xacro {path.name} > expanded.urdf` makes it")
+    return _checked_copy(root, f"{path}:", etree.Element)
 
 
 def links_and_joints(robot: Any) -> Any:

@@ -6,6 +6,7 @@ instance for each robot of the batch, so a batch costs no more messages than one
 
 from __future__ import annotations
 
+import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -62,8 +63,11 @@ def show(
     ...     viewer.url.startswith("http://127.0.0.1:")
     True
     """
+    if not isinstance(model, Model):
+        raise TypeError(f"the model is a {type(model).__name__}, expected a saltus.Model")
     if q is None:
         q = next(iter(model.reference_configurations.values()), model.neutral())
+    _refuse_wrong_address(host, port)
     return Viewer(model, describe(model, q, dt, **extras), host, port, play)
 
 
@@ -296,6 +300,18 @@ class Viewer:
                 at = (at + passed * float(self._speed.value[:-1]) / self._scene.dt) % self._scene.frames
                 if int(at) != self._frame:
                     self._time.value = int(at) * self._scene.dt
+
+
+def _refuse_wrong_address(host: str, port: int) -> None:
+    """viser would wait for ever for a server that cannot start."""
+    if not isinstance(port, int) or not 0 <= port <= 65535:
+        raise ValueError(f"port is {port!r}, expected a number from 0 to 65535")
+    try:
+        family, _, _, _, address = socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM)[0]
+        with socket.socket(family) as trial:
+            trial.bind(address)
+    except (OSError, TypeError, ValueError) as error:  # a UnicodeError, for some names, is a ValueError
+        raise ValueError(f"host is {host!r}, expected an address of this machine ({error})") from None
 
 
 @contextmanager

@@ -5,13 +5,14 @@ A contact is a frame of the model, its origin the point of contact. A flat foot 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from saltus.arrays import real_numbers
 from saltus.dynamics.kinematics import frame_placements
 from saltus.model.checks import Array
 from saltus.model.model import Model
@@ -67,7 +68,9 @@ def contacts_of(
     >>> contacts.points.shape, contacts.active
     ((1, 3), array([ True]))
     """
-    indices = [model.frame_index(frame) for frame in frames]
+    indices = _indices(model, frames)
+    if forces is not None and not indices:
+        raise ValueError("there are forces but no contacts: expected the names of the frames they act on")
     lead = np.shape(q)[:-1]
     shape = (*lead, len(indices))
     if indices:
@@ -82,14 +85,17 @@ def contacts_of(
     directions = _filled(normals, (*shape, 3), "normals")
     lengths = np.linalg.norm(directions, axis=-1, keepdims=True)
     if (lengths == 0).any():
-        raise ValueError("a normal has length 0")
+        raise ValueError("normals contains one of length 0, expected directions")
+    coefficients = _filled(friction, shape[-1:], "friction")
+    if (coefficients < 0).any():
+        raise ValueError(f"friction is {coefficients.tolist()}, expected nothing negative")
     return Contacts(
         tuple(model.frames[index].name for index in indices),
         points,
         touching,
         np.where(touching[..., None], pushes, 0.0),
         directions / lengths,
-        _filled(friction, shape[-1:], "friction"),
+        coefficients,
     )
 
 
@@ -118,9 +124,15 @@ def _turn(a: Array, b: Array, c: Array) -> float:
     return float((b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0]))
 
 
+def _indices(model: Model, frames: Sequence[str | int]) -> list[int]:
+    if isinstance(frames, str) or not isinstance(frames, Iterable):
+        raise TypeError(f"contacts is {frames!r}, expected a list of the names or indices of frames")
+    return [model.frame_index(frame) for frame in frames]
+
+
 def _filled(value: ArrayLike, shape: tuple[int, ...], what: str) -> Array:
     """`value` as a finite array that NumPy's rules stretch to this shape."""
-    array = np.asarray(value, dtype=np.float64)
+    array = real_numbers(value, what).astype(np.float64)
     try:
         array = np.broadcast_to(array, shape)
     except ValueError:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from saltus.arrays import real_numbers
 from saltus.dynamics.centroidal import center_of_mass
 from saltus.dynamics.energy import kinetic_energy, potential_energy
 from saltus.model.checks import Array
@@ -55,14 +56,20 @@ def plot_trajectory(
     4
     """
     t = _times(t)
+    if isinstance(joints, str):
+        raise TypeError(f"joints is {joints!r}, expected a list of names or indices")
     indices = range(1, model.njoints) if joints is None else [model.joint_index(joint) for joint in joints]
     chosen = [model.joints[index] for index in indices if not model.joints[index].mimic]
     rows = [
-        ("position", _rows(q, t, model.nq, "q"), (model.lower_position_limit, model.upper_position_limit)),
-        ("velocity", _rows(v, t, model.nv, "v"), (-model.velocity_limit, model.velocity_limit)),
-        ("torque", _rows(tau, t, model.nv, "tau"), (-model.effort_limit, model.effort_limit)),
+        ("position", q, model.nq, "q", (model.lower_position_limit, model.upper_position_limit)),
+        ("velocity", v, model.nv, "v", (-model.velocity_limit, model.velocity_limit)),
+        ("torque", tau, model.nv, "tau", (-model.effort_limit, model.effort_limit)),
     ]
-    given = [(what, values, limits) for what, values, limits in rows if values is not None]
+    given = [
+        (what, _rows(values, t, width, name), limits)
+        for what, values, width, name, limits in rows
+        if values is not None
+    ]
     if not given or not chosen:
         raise ValueError("there is nothing to plot: expected q, v or tau, and at least one joint")
     panels = [(joint, *row) for joint in chosen for row in given]
@@ -82,6 +89,8 @@ def plot_energy(model: Model, t: ArrayLike, q: ArrayLike, v: ArrayLike) -> Figur
     >>> len(figure.axes[0].lines)
     3
     """
+    t = _times(t)
+    q, v = _rows(q, t, model.nq, "q"), _rows(v, t, model.nv, "v")
     kinetic, potential = kinetic_energy(model, q, v), potential_energy(model, q)
     figure, (axis,) = _panels(1, 1, size=(7.0, 4.0))
     for name, values in (("kinetic", kinetic), ("potential", potential), ("total", kinetic + potential)):
@@ -106,7 +115,9 @@ def plot_center_of_mass(
     from matplotlib import colormaps
     from matplotlib.colors import Normalize
 
-    t, center = _times(t), np.asarray(center_of_mass(model, q))
+    t = _times(t)
+    q = _rows(q, t, model.nq, "q")
+    center = np.asarray(center_of_mass(model, q))
     figure, (axis,) = _panels(1, 1, size=(7.5, 5.5))
     colors, scale = colormaps["viridis"], Normalize(t[0], t[-1])
     if contacts:
@@ -136,13 +147,20 @@ def plot_contact_forces(
     >>> figure.axes[0].get_title()
     'foot'
     """
-    t, pushes = _times(t), np.asarray(forces, dtype=np.float64)
+    t, pushes = _times(t), real_numbers(forces, "forces").astype(np.float64)
     if pushes.ndim != 3 or pushes.shape[0] != len(t) or pushes.shape[2] != 3 or not pushes.size:
         raise ValueError(f"forces has shape {pushes.shape}, expected ({len(t)}, K, 3)")
     names = [f"contact {k}" for k in range(pushes.shape[1])] if names is None else names
     if len(names) != pushes.shape[1]:
         raise ValueError(f"there are {len(names)} names, expected {pushes.shape[1]}: one for each contact")
-    up = np.asarray(normal, dtype=np.float64) / np.linalg.norm(normal)
+    if not np.isfinite(pushes).all():
+        raise ValueError("forces contains NaN or an infinity")
+    coefficient, up = real_numbers(friction, "friction"), real_numbers(normal, "normal").astype(np.float64)
+    if coefficient.ndim or not 0 <= coefficient < np.inf:
+        raise ValueError(f"friction is {friction}, expected one coefficient, not negative")
+    if up.shape != (3,) or not 0 < np.linalg.norm(up) < np.inf:
+        raise ValueError(f"normal is {up.tolist()}, expected a direction of 3 numbers")
+    up /= np.linalg.norm(up)
     along = pushes @ up
     across = np.linalg.norm(pushes - along[..., None] * up, axis=-1)
     limit = friction * along
@@ -210,16 +228,16 @@ def _panels(count: int, columns: int, size: tuple[float, float] = (3.6, 2.2)) ->
 
 
 def _times(t: ArrayLike) -> Array:
-    times = np.asarray(t, dtype=np.float64)
+    times = real_numbers(t, "t").astype(np.float64)
     if times.ndim != 1 or not times.size:
         raise ValueError(f"t has shape {times.shape}, expected (T,)")
+    if not np.isfinite(times).all():
+        raise ValueError("t contains NaN or an infinity")
     return times
 
 
-def _rows(values: ArrayLike | None, t: Array, width: int, name: str) -> Array | None:
-    if values is None:
-        return None
-    array = np.asarray(values, dtype=np.float64)
+def _rows(values: ArrayLike, t: Array, width: int, name: str) -> Array:
+    array = real_numbers(values, name).astype(np.float64)
     if array.shape != (len(t), width):
         raise ValueError(f"{name} has shape {array.shape}, expected ({len(t)}, {width})")
     return array

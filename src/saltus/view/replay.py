@@ -38,7 +38,11 @@ def save_replay(path: str | Path, model: Model, q: ArrayLike, dt: float = 0.02, 
     True
     """
     file = Path(path)
-    file.write_text(page(describe(model, q, dt, **extras)), encoding="utf-8")
+    text = page(describe(model, q, dt, **extras))
+    try:
+        file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise ValueError(f"{file}: cannot be written: {error.strerror}") from None
     return file
 
 

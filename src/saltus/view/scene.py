@@ -14,6 +14,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
+from saltus.arrays import real_numbers
 from saltus.dynamics.centroidal import center_of_mass
 from saltus.dynamics.kinematics import joint_placements
 from saltus.model.checks import Array
@@ -123,10 +124,13 @@ def describe(
     >>> scene.placements.shape, scene.robots, scene.frames
     ((4, 10, 4, 4, 4), 4, 10)
     """
-    q = np.asarray(q, dtype=np.float64)
+    if not isinstance(model, Model):
+        raise TypeError(f"the model is a {type(model).__name__}, expected a saltus.Model")
+    q = real_numbers(q, "q").astype(np.float64)
     if q.ndim not in (1, 2, 3) or q.shape[-1] != model.nq or 0 in q.shape[:-1]:
         raise ValueError(f"q has shape {q.shape}, expected ({model.nq},), (T, {model.nq}) or (B, T, {model.nq})")
-    if not (np.isfinite(dt) and dt > 0):
+    step = real_numbers(dt, "dt")
+    if step.ndim or not (np.isfinite(step) and step > 0):
         raise ValueError(f"dt is {dt}, expected a positive time in seconds")
     if layout not in LAYOUTS:
         raise ValueError(f"layout is {layout!r}, expected one of {', '.join(map(repr, LAYOUTS))}")
@@ -148,10 +152,10 @@ def describe(
     passed = path if follow else 0.0  # under a camera that follows
     lowest = float(low[..., 2].min())
     return Scene(
-        title=model.name if title is None else title,
+        title=model.name if title is None else str(title),
         solids=solids,
         placements=placements,
-        dt=float(dt),
+        dt=float(step),
         center=center,
         contacts=touching,
         opacity=np.where((np.arange(len(q)) > 0) & (layout == "overlay"), OVERLAID_OPACITY, 1.0),

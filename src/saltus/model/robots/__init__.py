@@ -73,6 +73,8 @@ def robot_frames(name: str) -> RobotFrames:
 
 def _find(name: str) -> tuple[Path, Robot]:
     """The folder of the robot's files, and its entry in the table."""
+    if not isinstance(name, str):
+        raise TypeError(f"expected the name of a robot, got {name!r}")
     if name in SHIPPED:
         return _FOLDER, SHIPPED[name]
     folder = _examples_folder()
@@ -80,7 +82,7 @@ def _find(name: str) -> tuple[Path, Robot]:
         return folder, EXAMPLES[name]
     if name in EXAMPLES:
         raise ModelError(f"robot {name!r} is one of example-robot-data's: pip install example-robot-data")
-    near = difflib.get_close_matches(str(name), [*SHIPPED, *EXAMPLES], n=3)
+    near = difflib.get_close_matches(name, [*SHIPPED, *EXAMPLES], n=3)
     hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"known are {', '.join(robot_names())}"
     raise ModelError(f"there is no robot {name!r}; {hint}")
 
