@@ -9,6 +9,8 @@ PLAIN  := .venv/.installed-plain
 
 export SALTUS_CACHE_DIR := $(CURDIR)/.cache/saltus
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# Python compiles what is imported; most of what is installed never is.
+export PIP_NO_COMPILE := 1
 
 .PHONY: venv browser lint format warmup test demo docs bench clean
 

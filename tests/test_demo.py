@@ -7,16 +7,14 @@ import pty
 import re
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.view.browser import LARGE, differing, is_drawn, launched, opened, picture, settled
+from tests.view.browser import LARGE, differing, is_drawn, launched, opened, picture, settled, wait_until
 
 DEMO = Path(__file__).parents[1] / "examples" / "tumble.py"
 FILES = {"tumble.png", "tumble.html", "standing.html"}
@@ -44,13 +42,6 @@ class Terminal:
         os.write(self._end, b"\n")
 
 
-def wait_until_drawn(page: Any) -> None:
-    end = time.monotonic() + 60
-    while not is_drawn(picture(page)):
-        assert time.monotonic() < end, "the page stays blank"
-        page.wait_for_timeout(200)
-
-
 @contextmanager
 def at_a_terminal(folder: Path) -> Iterator[tuple[subprocess.Popen[bytes], Terminal]]:
     end, other = pty.openpty()
@@ -70,7 +61,7 @@ def test_the_page_opens_and_moves_and_then_stands_still(tmp_path: Path) -> None:
         url = terminal.read_until(r"http://127\.0\.0\.1:\d+")
         with opened(browser, url, LARGE) as page:
             page.get_by_text("time [s]").wait_for()
-            wait_until_drawn(page)
+            wait_until(page, is_drawn)
             pictures = [picture(page) for _ in range(4)]  # each takes a while
             assert all(map(is_drawn, pictures))  # the robot, wherever it flies: the floor alone has too few colours
             assert all(differing(*pair) > 0.02 for pair in pairwise(pictures))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -75,6 +75,14 @@ def settled(page: Any, patience: float = 60.0) -> np.ndarray:
             return now
         before = now
     raise AssertionError(f"after {patience:g} s the page is blank or still changes")
+
+
+def wait_until(page: Any, holds: Callable[[np.ndarray], bool], patience: float = 60.0) -> None:
+    """Until the picture is as it should be: a page without a GPU, on a machine that is busy, takes its time."""
+    end = time.monotonic() + patience
+    while not holds(picture(page)):
+        assert time.monotonic() < end, f"after {patience:g} s the picture is not as it should be"
+        page.wait_for_timeout(150)
 
 
 def is_drawn(image: np.ndarray) -> bool:

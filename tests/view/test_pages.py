@@ -13,7 +13,7 @@ from playwright.sync_api import expect
 
 import saltus as sl
 from saltus import view
-from tests.view.browser import LARGE, differing, launched, opened, picture, settled
+from tests.view.browser import LARGE, differing, launched, opened, settled, wait_until
 from tests.view.walker import FEET, crouch, quadruped
 
 pytestmark = pytest.mark.slow
@@ -134,8 +134,7 @@ def test_the_viewer_draws_moves_and_closes(browser) -> None:
             page.wait_for_timeout(500)
             assert differing(start, settled(page)) < 2e-3
             page.get_by_label("play").click()
-            page.wait_for_timeout(700)
-            assert differing(start, picture(page)) > 0.01
+            wait_until(page, lambda now: differing(start, now) > 0.01)
             viewer.update(q[0])
             standing = settled(page)
             viewer.update(q[-1])
