@@ -4,26 +4,26 @@
 PYTHON ?= python3
 JOBS   ?= 2
 BIN    := .venv/bin
+# Python compiles what is imported; most of what is installed never is.
+PIP    := $(BIN)/python -m pip install --quiet --no-compile
 STAMP  := .venv/.installed
 PLAIN  := .venv/.installed-plain
 
 export SALTUS_CACHE_DIR := $(CURDIR)/.cache/saltus
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
-# Python compiles what is imported; most of what is installed never is.
-export PIP_NO_COMPILE := 1
 
 .PHONY: venv browser lint format warmup test demo docs bench clean
 
 venv: $(STAMP)
 
 $(STAMP): $(PLAIN)
-	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	$(PIP) --editable '.[dev]'
 	touch $@
 
 # What users have: enough for the demo, and much less than what tests and documentation need.
 $(PLAIN): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --editable .
+	$(PIP) --editable .
 	touch $@
 
 # Tests of the viewer drive Chromium, a system package; whoever may not install one asks who may.
