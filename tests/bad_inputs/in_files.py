@@ -114,7 +114,7 @@ IN_FILES = {
         "mesh without a path": (robot(link("a", MESH.format(" "))), "<mesh> has no attribute 'filename'"),
         "macros of xacro": (
             '<robot name="r" xmlns:xacro="http://www.ros.org/wiki/xacro"><xacro:include filename="x"/></robot>',
-            r"line 1: <xacro:include> is a macro of xacro, expected plain URDF: `xacro robot.urdf > robot.urdf`",
+            r"line 1: <xacro:include> is a macro of xacro, expected plain URDF: `xacro robot.urdf > expanded.urdf`",
         ),
     },
     "sdf": {

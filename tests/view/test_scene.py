@@ -227,7 +227,7 @@ def test_only_missing_meshes_leave_a_skeleton(tmp_path) -> None:
         ({"contacts": ["FL_fot"]}, "no frame 'FL_fot'; did you mean 'FL_foot'"),
         ({"contacts": FEET, "forces": np.zeros((3, 3))}, r"forces has shape \(3, 3\)"),
         ({"contacts": FEET, "forces": np.full((4, 3), np.nan)}, "forces contains NaN"),
-        ({"contacts": FEET, "normals": (0, 0, 0)}, "a normal has length 0"),
+        ({"contacts": FEET, "normals": (0, 0, 0)}, "normals contains one of length 0"),
     ],
 )
 def test_errors(changes, message) -> None:

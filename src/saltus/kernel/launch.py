@@ -233,7 +233,8 @@ def convert(algorithm: Algorithm, inputs: Sequence[Any]) -> list[NDArray[Any]]:
             continue
         array = real_numbers(value, f"{algorithm.name}: {spec.name}")
         if not (spec.integer or array.dtype == SINGLE):
-            array = array.astype(DOUBLE)
+            with np.errstate(over="ignore"):  # what becomes infinite is refused
+                array = array.astype(DOUBLE)
         arrays.append(np.ascontiguousarray(array, dtype=np.int32) if spec.integer else array)
     if any(a.dtype == SINGLE for a in arrays) and any(a.dtype == DOUBLE for a in arrays):
         arrays = [np.asarray(a, DOUBLE) if a.dtype == SINGLE else a for a in arrays]

@@ -72,7 +72,9 @@ def read_urdf(path: Path) -> Any:
     macro = next((element for element in root.iter() if isinstance(element.tag, str) and XACRO in element.tag), None)
     if macro is not None:
         where = f"{path}: line {macro.sourceline}: <{macro.prefix}:{etree.QName(macro).localname}>"
-        raise ModelError(f"{where} is a macro of xacro, expected plain URDF: `xacro {path.name} > robot.urdf` makes it")
+        raise ModelError(
+            f"{where} is a macro of xacro, expected plain URDF: `xacro {path.name} > expanded.urdf` makes it"
+        )
     return _checked_copy(root, f"{path}:", etree.Element)
 
 
