@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 import saltus as sl
 from saltus.kernel import ALGORITHMS, F32, F64, Algorithm, Number
-from saltus.kernel.cuda import compile_ptx
+from saltus.kernel.cuda import DeviceArray, compile_ptx, make_outputs
 
 OURS = [algorithm for algorithm in ALGORITHMS if algorithm.kernel.__module__.startswith("saltus.")]
 
@@ -42,3 +44,47 @@ def test_agrees_with_the_cpu(dtype: type, tolerance: float) -> None:
         expected = function(model, *inputs)
         found = function(model, *(cuda.to_device(x.astype(dtype)) for x in inputs)).copy_to_host()
         assert np.abs(found - expected).max() <= tolerance * np.abs(expected).max()
+
+
+class Pretended:
+    """What a library tells of an array on a GPU."""
+
+    def __init__(self, shape: tuple[int, ...], dtype: str = "<f8", address: int = 1 << 20) -> None:
+        self.shape, self.dtype = shape, np.dtype(dtype)
+        self.__cuda_array_interface__ = {"shape": shape, "typestr": dtype, "data": (address, False), "strides": None}
+
+
+@pytest.mark.parametrize(
+    ("out", "message", "kind"),
+    [
+        (Pretended((4, 3), address=0), None, None),
+        (Pretended((3, 3)), r"out for tau is float64 \(3, 3\), expected float64 \(4, 3\)", ValueError),
+        (Pretended((4, 3), "<f4", 0), r"out for tau is float32 \(4, 3\), expected float64 \(4, 3\)", ValueError),
+        (Pretended((4, 3)), "out for tau lies in the memory of v, expected memory of its own", ValueError),
+        (Pretended((4, 3), address=(1 << 20) - 88), "out for tau lies in the memory of v", ValueError),
+        (np.zeros((4, 3)), "tau is a ndarray, expected a CUDA array like the others", TypeError),
+    ],
+)
+def test_wrong_outputs(out: Any, message: str | None, kind: type[Exception] | None) -> None:
+    """Found before anything runs, so also on a machine without a GPU."""
+    algorithm = next(each for each in OURS if each.name == "rnea")
+    given = [Pretended((4, 3), address=1 << 30), Pretended((4, 3)), Pretended((4, 3), address=1 << 30)]
+    inputs = [DeviceArray("rnea", spec, x) for spec, x in zip(algorithm.inputs, given, strict=False)]
+
+    def check() -> Any:
+        return make_outputs(algorithm, inputs, given[0], (4,), {"nv": 3}, out)
+
+    if kind is None:
+        assert check() == [out]
+    else:
+        with pytest.raises(kind, match=message):
+            check()
+
+
+def test_mimic_joints_stay_on_the_cpu() -> None:
+    builder = sl.ModelBuilder("pair")
+    for name, mimic in (("a", None), ("b", sl.Mimic("a"))):
+        builder.add_joint(name, "revolute", mimic=mimic)
+        builder.add_body(name, 1.0)
+    with pytest.raises(TypeError, match="^crba: models with mimic joints run on the CPU, expected NumPy arrays"):
+        sl.crba(builder.build(), Pretended((1,)))

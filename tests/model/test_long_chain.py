@@ -41,7 +41,7 @@ def chain_sdf(joints: int) -> str:
         "<axis><xyz>0 1 0</xyz></axis></joint>"
         for i in range(joints)
     )
-    return f'<sdf version="1.9"><model name="chain">{links[:0] + links}{hinges}</model></sdf>'
+    return f'<sdf version="1.9"><model name="chain">{links}{hinges}</model></sdf>'
 
 
 @pytest.fixture(scope="module")
@@ -115,13 +115,13 @@ def test_sdf(tmp_path: Path) -> None:
     assert_close(tip[:3, 3], np.array([0, 0, -0.1 * LINKS]), 1e-9)
 
 
-@pytest.mark.parametrize("depth", [20_000])
+@pytest.mark.parametrize("depth", [1_000, 10_000])
 def test_deep_mjcf_is_refused(tmp_path: Path, depth: int) -> None:
-    """MuJoCo itself stops at some hundreds of levels, and says so."""
+    """Bodies lie in bodies: MuJoCo itself stops at some hundreds of levels, the reader of XML at 2048, and they say so."""
     path = tmp_path / "chain.xml"
     opened = "<body><joint/><geom size='1'/>" * depth
     path.write_text(f"<mujoco><worldbody>{opened}{'</body>' * depth}</worldbody></mujoco>")
-    with pytest.raises(sl.ModelError, match=r"chain\.xml: .*deep"):
+    with pytest.raises(sl.ModelError, match=r"chain\.xml: .*[Dd]e(ep|pth)"):
         sl.load_mjcf(path)
 
 
