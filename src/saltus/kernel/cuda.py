@@ -145,16 +145,12 @@ def make_outputs(
     if out is not None:
         given = [out] if len(shapes) == 1 else list(out)
         for spec, shape, array in zip(algorithm.outputs, shapes, given, strict=True):
-            found = DeviceArray(algorithm.name, spec, array)
+            found, where = DeviceArray(algorithm.name, spec, array), f"{algorithm.name}: out for {spec.name}"
             if (found.shape, found.dtype) != (shape, dtype):
-                raise ValueError(
-                    f"{algorithm.name}: out for {spec.name} is {found.dtype} {found.shape}, expected {dtype} {shape}"
-                )
+                raise ValueError(f"{where} is {found.dtype} {found.shape}, expected {dtype} {shape}")
             for other, value in zip(algorithm.inputs, inputs, strict=False):
                 if isinstance(value, DeviceArray) and found.overlaps(value):
-                    raise ValueError(
-                        f"{algorithm.name}: out for {spec.name} lies in the memory of {other.name}, expected other"
-                    )
+                    raise ValueError(f"{where} lies in the memory of {other.name}, expected memory of its own")
             if spec.zeroed:
                 array[...] = 0
         return given
