@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -9,10 +10,11 @@ import numpy as np
 import saltus as sl
 
 
-def frame_on(model: sl.Model, joint: int, placement: Any) -> tuple[sl.Model, str]:
+@functools.cache
+def frame_on(model: sl.Model, joint: int, placement: bytes) -> tuple[sl.Model, str]:
     """The model with one more frame; its name."""
     name = f"truth_{len(model.frames)}"
-    frame = sl.Frame(name, joint, np.asarray(placement), sl.FrameKind.OP, 0)
+    frame = sl.Frame(name, joint, np.frombuffer(placement).reshape(4, 4), sl.FrameKind.OP, 0)
     return model.replace(frames=(*model.frames, frame)), name
 
 
@@ -21,7 +23,7 @@ def world_motion(model: sl.Model, joint: int, placement: Any, q: Any, v: Any) ->
     nv = model.nv
     if joint == 0:
         return np.asarray(placement), np.zeros((6, nv)), np.zeros(6), np.zeros(6)
-    model, name = frame_on(model, joint, placement)
+    model, name = frame_on(model, joint, np.asarray(placement).tobytes())
     return (
         sl.frame_placement(model, q, name),
         sl.frame_jacobian(model, q, name, "local"),

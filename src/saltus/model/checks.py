@@ -63,7 +63,7 @@ def not_negative(value: ArrayLike, size: int, what: str, *, infinite: bool = Fal
 def spread(value: Any, size: int, what: str) -> Array:
     """One number for all, or `size` of them; as a read-only array (size,)."""
     if np.isscalar(value) or (isinstance(value, np.ndarray) and value.ndim == 0):
-        return read_only([value] * size, (size,), what)
+        return read_only([value] * size, (size,), what)  # type: ignore[arg-type]
     return read_only(value, (size,), what)
 
 
