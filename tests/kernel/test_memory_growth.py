@@ -60,14 +60,13 @@ def test_nothing_grows(name: str) -> None:
         gc.collect()
         assert resident() - start < 3_000_000
         tracemalloc.start()
-        for k in range(97):
-            call(k)
-        gc.collect()
-        kept = tracemalloc.get_traced_memory()[0]
-        for k in range(200):
-            call(k)
-        gc.collect()
-        assert tracemalloc.get_traced_memory()[0] - kept < 20_000
+        kept = []
+        for _ in range(4):  # in one of them the interpreter may enlarge a table of its own
+            for k in range(97):
+                call(k)
+            gc.collect()
+            kept.append(tracemalloc.get_traced_memory()[0])
+        assert np.diff(kept).min() < 2_000, kept
     finally:
         tracemalloc.stop()
         sl.set_threads(before)
