@@ -2,7 +2,7 @@
 
     python -m saltus.kernel.warmup [processes]
 
-One process takes one number type: kernels that several algorithms share are then compiled once.
+A process keeps to one number type as long as it can: kernels that several algorithms share are then compiled once.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import signal
 import sys
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
+from itertools import product
 from multiprocessing import get_context
 from multiprocessing.queues import SimpleQueue
 
@@ -25,6 +26,10 @@ Progress = Callable[[int, int, str], None]
 
 _reports: list[SimpleQueue[str | None]] = []
 """Where a worker process tells what it has done; it has one."""
+
+
+PARTS = 2
+"""Into which the functions of a number type are divided, so that no processor idles while another does the last type."""
 
 
 def jobs() -> list[tuple[Number, str]]:
@@ -48,7 +53,7 @@ def warmup(processes: int | None = None, progress: Progress = lambda done, total
     names = context.SimpleQueue()
     numbers, total, done = jobs(), len(jobs()) * len(functions()), 0
     with ProcessPoolExecutor(processes or os.cpu_count(), context, _start, (names,)) as pool:
-        tasks = [pool.submit(_compile_all, *job) for job in numbers]
+        tasks = [pool.submit(_compile_part, *numbers[job], part) for job, part in order(len(numbers))]
         for task in tasks:
             task.add_done_callback(lambda _: names.put(None))  # well or badly: then there is no more to wait for
         for _ in tasks:
@@ -59,6 +64,11 @@ def warmup(processes: int | None = None, progress: Progress = lambda done, total
             task.result()
 
 
+def order(types: int) -> list[tuple[int, int]]:
+    """Number types and parts, two types at a time: a process then goes on with the type that it has begun with."""
+    return sorted(product(range(types), range(PARTS)), key=lambda task: (task[0] // PARTS, task[1], task[0]))
+
+
 def _start(names: SimpleQueue[str | None]) -> None:
     """In a new worker process."""
     _reports.append(names)
@@ -66,9 +76,9 @@ def _start(names: SimpleQueue[str | None]) -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends it without a traceback
 
 
-def _compile_all(number: Number, form: str) -> None:
-    """In a worker process: compile everything for one number type."""
-    for algorithm, given in functions():
+def _compile_part(number: Number, form: str, part: int) -> None:
+    """In a worker process: compile a part of everything for one number type."""
+    for algorithm, given in functions()[part::PARTS]:
         native.prepare(algorithm, number, algorithm.present(given), form)
         _reports[0].put(f"{algorithm.name} for {number.name}")
 
