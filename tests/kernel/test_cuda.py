@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 
 import saltus as sl
 from saltus.kernel import ALGORITHMS, F32, F64, Algorithm, Number
-from saltus.kernel.cuda import DeviceArray, compile_ptx, make_outputs
+from saltus.kernel.cuda import DeviceArray, compile_ptx, gpu_function, make_outputs
 
 OURS = [algorithm for algorithm in ALGORITHMS if algorithm.kernel.__module__.startswith("saltus.")]
 
@@ -23,6 +24,17 @@ def test_compiles_to_ptx(algorithm: Algorithm, number: Number) -> None:
         assert ".visible .entry" in ptx
         if number == F32:  # a float literal or table entry must not promote the arithmetic
             assert ".f64" not in "".join(line for line in ptx.splitlines() if "fma" in line or "mul.rn" in line)
+
+
+def test_compiling_for_a_gpu_is_announced(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    """Without a GPU: what would compile for one stands in."""
+    monkeypatch.delenv("SALTUS_QUIET", raising=False)
+    monkeypatch.setattr("saltus.kernel.cuda.cuda.jit", lambda *_, **__: lambda function: function)
+    aba = next(algorithm for algorithm in OURS if algorithm.name == "aba")
+    gpu_function.__wrapped__(aba, F64, 3)
+    assert re.fullmatch(
+        r"saltus: compiling aba for f64 on the GPU \(once a process\) ... [0-9.]+ s\n", capfd.readouterr().err
+    )
 
 
 def has_gpu() -> bool:

@@ -8,7 +8,7 @@ factored once without fill-in, and no matrix of size m is formed. O(n d^2 + m d)
 
 | paper | code | what | shape |
 |---|---|---|---|
-| M_mu | `M`, `inverse` | augmented inertia matrix, then its factors U and D^-1, in place | nv nv, nv |
+| M_mu | `M`, `pivot` | augmented inertia matrix, then its factors U and D, in place | nv nv, nv |
 | lambda | `-push` | multipliers | nm |
 | J a + gamma - a_c^* | `miss` | what is left of the constraints | nm |
 

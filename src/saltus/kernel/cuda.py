@@ -22,6 +22,7 @@ from numba.core import types
 from saltus.kernel.compile import Parts
 from saltus.kernel.launch import META, SIZE, STEP, STRIDE, check_count, leading_shape
 from saltus.kernel.lower_memory import SpanType, span_at
+from saltus.kernel.native import announced
 from saltus.kernel.number import F32, F64, INT32, INT64, Number
 
 if TYPE_CHECKING:
@@ -53,8 +54,9 @@ def gpu_entry(algorithm: Algorithm, number: Number, given: int) -> tuple[Any, An
 
 @functools.cache
 def gpu_function(algorithm: Algorithm, number: Number, given: int) -> Any:
-    function, signature = gpu_entry(algorithm, number, given)
-    return cuda.jit(signature, max_registers=REGISTERS)(function)
+    with announced(f"compiling {algorithm.name} for {number.name} on the GPU (once a process)"):
+        function, signature = gpu_entry(algorithm, number, given)
+        return cuda.jit(signature, max_registers=REGISTERS)(function)
 
 
 def compile_ptx(algorithm: Algorithm, number: Number, given: int, capability: tuple[int, int] = (9, 0)) -> str:

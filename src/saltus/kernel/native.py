@@ -130,7 +130,7 @@ def prepare(algorithm: Algorithm, number: Number, present: tuple[bool, ...], for
     file = cache_folder() / f"{symbol}.o"
     code = _kept(file)
     if code is None:
-        with _announced(f"compiling {algorithm.name} for {number.name} (first use; kept in {_short(file.parent)})"):
+        with announced(f"compiling {algorithm.name} for {number.name} (first use; kept in {_short(file.parent)})"):
             from saltus.kernel.compile import emit
 
             code = emit(algorithm, number, present, form, symbol)
@@ -139,7 +139,7 @@ def prepare(algorithm: Algorithm, number: Number, present: tuple[bool, ...], for
 
 
 @contextmanager
-def _announced(work: str) -> Iterator[None]:
+def announced(work: str) -> Iterator[None]:
     """Say what is being done before it is, and then how long it took: nobody should wonder why nothing happens.
 
     On the standard error, terminal or not: a notebook shows it, pytest keeps it for failures, a server logs it once.
