@@ -19,9 +19,11 @@ from numpy.typing import NDArray
 
 from saltus.kernel.tuples import Scalar, components, is_scalar, leaf_count
 
-SIZES = ("nj", "nq", "nv", "nf", "nvv", "nc", "nm", "nmv", "nmm", "ns")
+SIZES = ("nj", "nq", "nv", "nf", "nvv", "nc", "nm", "nmv", "nmm", "ns", "nu", "nk", "nt", "nd", "np")
 """Numbers of joints (with the universe), coordinates, degrees of freedom, frames, and entries of a matrix (nv, nv); of
-constraints, their rows, entries of matrices (nm, nv) and (nm, nm), and of the lists of what moves each constraint."""
+constraints, their rows, entries of matrices (nm, nv) and (nm, nm), and of the lists of what moves each constraint; of rows
+that users give; of rows at the nodes that they pass (osim); of ties between bodies, of degrees of freedom seen through
+them, and of pairs of them (loop_aba)."""
 
 ONE = "one"
 """The group of a layout that has one record."""
