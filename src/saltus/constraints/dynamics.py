@@ -15,6 +15,7 @@ from saltus.constraints.constraint import Constraint
 from saltus.constraints.kkt import solve_kkt
 from saltus.constraints.prox_ltl import _prox_ltl
 from saltus.constraints.prox_ltls import _prox_ltls
+from saltus.constraints.prox_pv import _prox_pv
 from saltus.constraints.tables import ConstrainedModel
 from saltus.model.checks import ModelError
 from saltus.model.model import Model
@@ -23,13 +24,14 @@ METHODS: dict[str, Callable[[ConstrainedModel, tuple[Any, ...]], tuple[Array, Ar
     "constrained_aba": _constrained_aba.call,
     "prox_ltl": _prox_ltl.call,
     "prox_ltls": _prox_ltls.call,
+    "prox_pv": _prox_pv.call,
     "kkt": solve_kkt,
 }
 """Each takes (q, v, tau, active, target, start) and returns accelerations, forces, and (iterations, residual, change)."""
 
 DOUBLE, SINGLE = np.dtype(np.float64), np.dtype(np.float32)
 
-TREES_ONLY = {"constrained_aba"}
+TREES_ONLY = {"constrained_aba", "prox_pv"}
 """Methods for contacts; they know nothing of constraints between two moving bodies."""
 
 

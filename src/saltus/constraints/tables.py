@@ -11,30 +11,35 @@ import numpy as np
 from saltus.constraints.constraint import Constraint
 from saltus.kernel import Layout, declare
 from saltus.model.checks import Array, ModelError
+from saltus.model.joints import JointKind
 from saltus.model.model import Model
 from saltus.model.tree import INTS, REALS, Extension, TreeTables, canonical_rotation, se3, seen_from, tables
-from saltus.spatial.algebra import SE3, Mat3, Motion, Sym3, Vec3
+from saltus.spatial.algebra import SE3, Force, Mat3, Motion, Sym3, Vec3, act_force
 from saltus.spatial.inertia import Sym6
 
 CONSTRAINT_INTS: Layout = INTS.extended(
-    one=dict.fromkeys(("most_iterations", "pulled")),
-    nj=dict.fromkeys(("held", "supports")),
+    one=dict.fromkeys(("most_iterations", "pulled", "base")),
+    nj=dict.fromkeys(("held", "supports", "first_under", "end_under")),
     nv=dict.fromkeys(("joined",)),
     nc=dict.fromkeys(("body_a", "body_b", "point", "next_held", "first_row", "end_row", "first_mover", "end_mover")),
-    nm=dict.fromkeys(("row_axis",)),
+    nm=dict.fromkeys(("row_axis", "row_at", "holder", "block_end")),
     ns=dict.fromkeys(("mover",)),
 )
 """`pulled`: a constraint has a gain on its placement. `held`: the first constraint whose frame A is on this body, or -1;
 `next_held`: the next one there. `supports`: the body moves a constrained one. `row_axis`: which of the six rows it is.
 `mover`: the degrees of freedom that move body a or b of a constraint, from the leaves to the root. `joined`: as `above`, in
-the tree along which a matrix can be factored that ties the bodies of each loop."""
+the tree along which a matrix can be factored that ties the bodies of each loop.
+
+Rows in the order of the tree: `row_at[p]` is the p-th row, of constraint `holder[p]`; body i supports those of places
+`first_under[i]` to `end_under[i]`. `base`: the body of a free flyer that supports some, or 0. Rows of places p to `block_end[p]`
+are those of the same limb of the base (of the same tree, if there is no base)."""
 
 CONSTRAINT_REALS: Layout = REALS.extended(
     one=dict.fromkeys(("tolerance",)),
     nc={"place_a": SE3, "place_b": SE3, "weight": Motion, "stiffness": Sym6, "kp": None, "kd": None},
-    nm={"mu": None},
+    nm={"mu": None, "row_force": Force},
 )
-"""`mu`: of each row. `weight`: 1 / mu of each of the six, 0 where a constraint has no such row. `stiffness`:
+"""`mu`: of each row. `row_force`: of the row at each place, its unit force on body a. `weight`: 1 / mu of each of the six, 0 where a constraint has no such row. `stiffness`:
 K^T diag(weight) K in the frame of body a."""
 
 constrained = partial(declare, tables(CONSTRAINT_INTS, CONSTRAINT_REALS))
@@ -65,6 +70,7 @@ class ConstrainedModel:
         def fill(ints: Any, reals: Any) -> None:
             ints.most_iterations[0], reals.tolerance[0] = most_iterations, tolerance
             fill_constraints(ints, reals, model, self.constraints, mu)
+            fill_places(ints, reals, model, self.constraints)
             for k, above in enumerate(elimination_tree(ints.above, model.nv, self.constraints, movers)):
                 ints.joined[k] = above
             start = 0
@@ -134,6 +140,41 @@ def fill_constraints(ints: Any, reals: Any, model: Model, constraints: Sequence[
         reals.weight[c] = Motion(Vec3(*weight[:3]), Vec3(*weight[3:]))
         reals.stiffness[c] = stiffness(place, weight)
         reals.kp[c], reals.kd[c] = constraint.kp, constraint.kd
+
+
+def fill_places(ints: Any, reals: Any, model: Model, constraints: Sequence[Constraint]) -> None:
+    """Rows in the order of the tree."""
+    children: dict[int, list[int]] = {}
+    for i, joint in enumerate(model.joints[1:], 1):
+        children.setdefault(joint.parent, []).append(i)
+    place, visited = 0, [(0, False)]
+    while visited:  # depth first, without recursion: chains may be long
+        body, left = visited.pop()
+        if left:
+            ints.end_under[body] = place
+            continue
+        ints.first_under[body] = place
+        visited += [(body, True), *((child, False) for child in reversed(children.get(body, [])))]
+        for c, constraint in enumerate(constraints):
+            if constraint.joint_a == body:
+                for r in range(ints.first_row[c], ints.end_row[c]):
+                    ints.row_at[place], ints.holder[place] = r, c
+                    reals.row_force[place] = act_force(reals.place_a[c], unit(ints.row_axis[r]))
+                    place += 1
+    floating = [i for i in children.get(0, []) if model.joints[i].kind is JointKind.FREE_FLYER and ints.supports[i]]
+    ints.base[0] = base = floating[0] if floating else 0
+    limbs = [i for i in children.get(0, []) if i != base] + (children.get(base, []) if base else [])
+    for p in range(place):
+        ints.block_end[p] = p + 1
+    for i in limbs:
+        for p in range(ints.first_under[i], ints.end_under[i]):
+            ints.block_end[p] = ints.end_under[i]
+
+
+def unit(axis: int) -> Force:
+    """The force of size one along an axis of its frame (0 to 5, linear first)."""
+    e = np.eye(6)[axis].tolist()
+    return Force(Vec3(*e[:3]), Vec3(*e[3:]))
 
 
 def stiffness(place: Array, weight: Array) -> Sym6:
