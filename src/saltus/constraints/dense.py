@@ -37,3 +37,20 @@ def solve_block(L, D, n, first, end, x):
         for j in range(i + 1, end):
             total = total - x[j] * ld(L, j * n + i)
         x[i] = total
+
+
+@kernel
+def invert_block(A, D, n, first, end):
+    """In place: factors L and D become the lower triangle of the inverse."""
+    for i in range(first, end):  # L^-1
+        for j in range(first, i):
+            total = ld(A, i * n + j)
+            for k in range(j + 1, i):
+                total = total + ld(A, i * n + k) * ld(A, k * n + j)
+            st(A, i * n + j, -total)
+    for j in range(first, end):  # L^-T D^-1 L^-1, column by column: what is overwritten is not needed any more
+        for i in range(j, end):
+            total = ld(A, i * n + j) * ld(D, i) if i > j else ld(D, i)
+            for k in range(i + 1, end):
+                total = total + ld(A, k * n + i) * ld(D, k) * ld(A, k * n + j)
+            st(A, i * n + j, total)

@@ -9,21 +9,22 @@ from typing import Any
 import numpy as np
 
 from saltus.constraints.constraint import Constraint
+from saltus.constraints.nodes import Places, Plan, find_nodes
 from saltus.kernel import Layout, declare
 from saltus.model.checks import Array, ModelError
-from saltus.model.joints import JointKind
 from saltus.model.model import Model
 from saltus.model.tree import INTS, REALS, Extension, TreeTables, canonical_rotation, se3, seen_from, tables
 from saltus.spatial.algebra import SE3, Force, Mat3, Motion, Sym3, Vec3, act_force
 from saltus.spatial.inertia import Sym6
 
 CONSTRAINT_INTS: Layout = INTS.extended(
-    one=dict.fromkeys(("most_iterations", "pulled", "base")),
-    nj=dict.fromkeys(("held", "supports", "first_under", "end_under")),
+    one=dict.fromkeys(("most_iterations", "pulled", "base", "augmented", "answer")),
+    nj=dict.fromkeys(("held", "supports", "first_under", "end_under", "node", "node_above", "first_at")),
     nv=dict.fromkeys(("joined",)),
     nc=dict.fromkeys(("body_a", "body_b", "point", "next_held", "first_row", "end_row", "first_mover", "end_mover")),
     nm=dict.fromkeys(("row_axis", "row_at", "holder", "block_end")),
     ns=dict.fromkeys(("mover",)),
+    nk=dict.fromkeys(("group",)),
 )
 """`pulled`: a constraint has a gain on its placement. `held`: the first constraint whose frame A is on this body, or -1;
 `next_held`: the next one there. `supports`: the body moves a constrained one. `row_axis`: which of the six rows it is.
@@ -32,7 +33,7 @@ the tree along which a matrix can be factored that ties the bodies of each loop.
 
 Rows in the order of the tree: `row_at[p]` is the p-th row, of constraint `holder[p]`; body i supports those of places
 `first_under[i]` to `end_under[i]`. `base`: the body of a free flyer that supports some, or 0. Rows of places p to `block_end[p]`
-are those of the same limb of the base (of the same tree, if there is no base)."""
+are those of the same limb of the base (of the same tree, if there is no base). Nodes: see nodes.py."""
 
 CONSTRAINT_REALS: Layout = REALS.extended(
     one=dict.fromkeys(("tolerance",)),
@@ -50,7 +51,13 @@ class ConstrainedModel:
     """A model with constraints, as algorithms take one: in the place of a `Model`."""
 
     def __init__(
-        self, model: Model, constraints: Sequence[Constraint], mu: float, tolerance: float, most_iterations: int
+        self,
+        model: Model,
+        constraints: Sequence[Constraint],
+        mu: float,
+        tolerance: float = 0.0,
+        most_iterations: int = 1,
+        plan: Plan = Plan(),
     ) -> None:
         if model.coupling is not None:
             raise ModelError(f"model {model.name!r} has mimic joints, which cannot be constrained yet")
@@ -59,7 +66,10 @@ class ConstrainedModel:
         self.mu = mu * np.concatenate([np.empty(0), *(x.weight[list(x.rows)] for x in self.constraints)])  # of each row
         self.nc, self.nm = len(self.constraints), sum(constraint.dim for constraint in self.constraints)
         movers = [moving(model, constraint) for constraint in self.constraints]
+        places = Places(model, self.constraints)
+        nodes = find_nodes(model, places, plan)
         sizes = {
+            "nk": len(nodes.group),
             "ns": sum(map(len, movers)),
             "nc": self.nc,
             "nm": self.nm,
@@ -70,7 +80,14 @@ class ConstrainedModel:
         def fill(ints: Any, reals: Any) -> None:
             ints.most_iterations[0], reals.tolerance[0] = most_iterations, tolerance
             fill_constraints(ints, reals, model, self.constraints, mu)
-            fill_places(ints, reals, model, self.constraints)
+            ints.base[0], ints.augmented[0], ints.answer[0] = places.base, plan.augmented, plan.answer
+            for p, (c, k) in enumerate(places.rows):
+                ints.row_at[p], ints.holder[p], ints.block_end[p] = ints.first_row[c] + k, c, places.block_end[p]
+                reals.row_force[p] = act_force(reals.place_a[c], unit(self.constraints[c].rows[k]))
+            for name in ("first_under", "end_under"):
+                fill_field(getattr(ints, name), getattr(places, name))
+            for name, values in nodes._asdict().items():
+                fill_field(getattr(ints, name), values)
             for k, above in enumerate(elimination_tree(ints.above, model.nv, self.constraints, movers)):
                 ints.joined[k] = above
             start = 0
@@ -142,33 +159,9 @@ def fill_constraints(ints: Any, reals: Any, model: Model, constraints: Sequence[
         reals.kp[c], reals.kd[c] = constraint.kp, constraint.kd
 
 
-def fill_places(ints: Any, reals: Any, model: Model, constraints: Sequence[Constraint]) -> None:
-    """Rows in the order of the tree."""
-    children: dict[int, list[int]] = {}
-    for i, joint in enumerate(model.joints[1:], 1):
-        children.setdefault(joint.parent, []).append(i)
-    place, visited = 0, [(0, False)]
-    while visited:  # depth first, without recursion: chains may be long
-        body, left = visited.pop()
-        if left:
-            ints.end_under[body] = place
-            continue
-        ints.first_under[body] = place
-        visited += [(body, True), *((child, False) for child in reversed(children.get(body, [])))]
-        for c, constraint in enumerate(constraints):
-            if constraint.joint_a == body:
-                for r in range(ints.first_row[c], ints.end_row[c]):
-                    ints.row_at[place], ints.holder[place] = r, c
-                    reals.row_force[place] = act_force(reals.place_a[c], unit(ints.row_axis[r]))
-                    place += 1
-    floating = [i for i in children.get(0, []) if model.joints[i].kind is JointKind.FREE_FLYER and ints.supports[i]]
-    ints.base[0] = base = floating[0] if floating else 0
-    limbs = [i for i in children.get(0, []) if i != base] + (children.get(base, []) if base else [])
-    for p in range(place):
-        ints.block_end[p] = p + 1
-    for i in limbs:
-        for p in range(ints.first_under[i], ints.end_under[i]):
-            ints.block_end[p] = ints.end_under[i]
+def fill_field(field: Any, values: Sequence[int]) -> None:
+    for k, value in enumerate(values):
+        field[k] = value
 
 
 def unit(axis: int) -> Force:
