@@ -13,6 +13,7 @@ from saltus.arrays import Array, ArrayLike
 from saltus.constraints.constrained_aba import _constrained_aba
 from saltus.constraints.constraint import Constraint
 from saltus.constraints.kkt import solve_kkt
+from saltus.constraints.loop_aba import _loop_aba
 from saltus.constraints.prox_ltl import _prox_ltl
 from saltus.constraints.prox_ltls import _prox_ltls
 from saltus.constraints.prox_pv import _prox_pv
@@ -24,6 +25,7 @@ from saltus.model.model import Model
 
 METHODS: dict[str, Callable[[ConstrainedModel, tuple[Any, ...]], tuple[Array, Array, Array]]] = {
     "constrained_aba": _constrained_aba.call,
+    "loop_aba": _loop_aba.call,
     "prox_ltl": _prox_ltl.call,
     "prox_ltls": _prox_ltls.call,
     "prox_pv": _prox_pv.call,
@@ -37,7 +39,7 @@ TREES_ONLY = {"constrained_aba", "prox_pv"}
 """Methods for contacts; they know nothing of constraints between two moving bodies."""
 
 
-DEFAULT_MU = {"prox_ltls": 1e-3}
+DEFAULT_MU: dict[str, float] = {}
 """Where 1e-5 is too little: this method adds 1 / mu to an inertia matrix, and rounds at that size."""
 
 

@@ -30,25 +30,13 @@ R. Featherstone, D. Orin, A reduced-order recursive algorithm for the computatio
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from saltus.constraints.dense import factor_block, invert_block
+from saltus.constraints.six import Six, act_six, apply, less_product, row
 from saltus.constraints.tables import constrained
 from saltus.kernel import Layout, kernel, ld, lift, st, st_symmetric, zero
 from saltus.model.joint_kernels import component, joint_placement, joint_turn
 from saltus.spatial.algebra import Force, Mat3, Motion, Sym3, Vec3, act_force, power
 from saltus.spatial.inertia import Sym6, act_sym6, add_rigid, as_sym6, column, scaled, without
-
-
-class Six(NamedTuple):
-    """Six forces, those of unit forces along the axes of a body, linear first."""
-
-    a: Force
-    b: Force
-    c: Force
-    d: Force
-    e: Force
-    f: Force
 
 
 DELASSUS, BY_FACTORS, AT_ONCE = 0, 1, 2
@@ -148,11 +136,9 @@ def begin_node(tree, i, o, w):
 @kernel
 def free_units(tree, node, k, gain, inverse, w):
     """Degree of freedom k moves freely under the unit forces of a node."""
-    axis, s = tree.axis[k], w.sent[node]
-    x, y, z = component(s.a, axis), component(s.b, axis), component(s.c, axis)
-    t, u, v = component(s.d, axis), component(s.e, axis), component(s.f, axis)
-    w.sent[node] = Six(s.a - gain * x, s.b - gain * y, s.c - gain * z, s.d - gain * t, s.e - gain * u, s.f - gain * v)
-    share = Force(Vec3(x, y, z), Vec3(t, u, v))
+    sent = w.sent[node]
+    share = row(sent, tree.axis[k])
+    w.sent[node] = less_product(sent, gain, share)
     w.reach[node] = without(w.reach[node], share, share * -inverse)
 
 
@@ -160,9 +146,9 @@ def free_units(tree, node, k, gain, inverse, w):
 def free_rows(tree, i, k, gain, inverse, w):
     """Degree of freedom k moves freely under the rows that body i supports."""
     for p in range(tree.first_under[i], tree.end_under[i]):
-        row = w.row[p]
-        share = component(row, tree.axis[k])
-        w.row[p], w.share[p] = row - gain * share, share
+        force = w.row[p]
+        share = component(force, tree.axis[k])
+        w.row[p], w.share[p] = force - gain * share, share
         part = share * inverse
         for s in range(tree.first_under[i], p + 1):
             entry = p * tree.nm + s
@@ -173,20 +159,11 @@ def free_rows(tree, i, k, gain, inverse, w):
 def carry_units(tree, i, X, w):
     """The unit forces of a node, as forces on the parent of body i; if that is a node, its rows begin with them."""
     node, parent = tree.node[i], tree.parent[i]
-    s = w.sent[node]
-    s = Six(
-        act_force(X, s.a), act_force(X, s.b), act_force(X, s.c), act_force(X, s.d), act_force(X, s.e), act_force(X, s.f)
-    )
-    w.sent[node] = s
+    sent = act_six(X, w.sent[node])
+    w.sent[node] = sent
     if tree.node[parent] == parent:
         for p in range(tree.first_under[node], tree.end_under[node]):
-            w.row[p] = combine(s, w.at[tree.first_at[node] + p - tree.first_under[node]])
-
-
-@kernel
-def combine(s, f):
-    """The force that a force on the node has become."""
-    return s.a * f.lin.x + s.b * f.lin.y + s.c * f.lin.z + s.d * f.ang.x + s.e * f.ang.y + s.f * f.ang.z
+            w.row[p] = apply(sent, w.at[tree.first_at[node] + p - tree.first_under[node]])
 
 
 @kernel
@@ -206,10 +183,10 @@ def meet(tree, stop, w):
             reach, first = w.reach[i], tree.first_at[i]
             count = tree.end_under[i] - tree.first_under[i]
             for p in range(count):
-                motion, row = moved(reach, w.at[first + p]), (tree.first_under[i] + p) * tree.nm + tree.first_under[i]
+                motion, entry = moved(reach, w.at[first + p]), (tree.first_under[i] + p) * tree.nm + tree.first_under[i]
                 for s in range(min(p + 1, tree.group[first + p])):
                     f = w.at[first + s]
-                    st(w.dual, row + s, ld(w.dual, row + s) + power(motion, f))
+                    st(w.dual, entry + s, ld(w.dual, entry + s) + power(motion, f))
 
 
 @kernel

@@ -10,6 +10,7 @@ import numpy as np
 
 from saltus.constraints.constraint import Constraint
 from saltus.constraints.nodes import Places, Plan, find_nodes
+from saltus.constraints.ties import find_ties
 from saltus.kernel import Layout, declare
 from saltus.model.checks import Array, ModelError
 from saltus.model.model import Model
@@ -19,13 +20,17 @@ from saltus.spatial.inertia import Sym6
 
 CONSTRAINT_INTS: Layout = INTS.extended(
     one=dict.fromkeys(("most_iterations", "pulled", "base", "augmented", "answer")),
-    nj=dict.fromkeys(("held", "supports", "first_under", "end_under", "node", "node_above", "first_at")),
+    nj=dict.fromkeys(("held", "supports", "first_under", "end_under", "node", "node_above", "first_at",
+                      "first_tie", "end_tie", "first_gain", "first_pair")),
     nv=dict.fromkeys(("joined",)),
-    nc=dict.fromkeys(("body_a", "body_b", "point", "next_held", "first_row", "end_row", "first_mover", "end_mover")),
+    nc=dict.fromkeys(("body_a", "body_b", "point", "next_held", "first_row", "end_row", "first_mover", "end_mover",
+                      "tie", "swapped")),
     nm=dict.fromkeys(("row_axis", "row_at", "holder", "block_end")),
     ns=dict.fromkeys(("mover",)),
     nk=dict.fromkeys(("group",)),
-)
+    nt=dict.fromkeys(("tied", "moved", "turned_over")),
+    np=dict.fromkeys(("pair",)),
+)  # fmt: skip
 """`pulled`: a constraint has a gain on its placement. `held`: the first constraint whose frame A is on this body, or -1;
 `next_held`: the next one there. `supports`: the body moves a constrained one. `row_axis`: which of the six rows it is.
 `mover`: the degrees of freedom that move body a or b of a constraint, from the leaves to the root. `joined`: as `above`, in
@@ -33,7 +38,8 @@ the tree along which a matrix can be factored that ties the bodies of each loop.
 
 Rows in the order of the tree: `row_at[p]` is the p-th row, of constraint `holder[p]`; body i supports those of places
 `first_under[i]` to `end_under[i]`. `base`: the body of a free flyer that supports some, or 0. Rows of places p to `block_end[p]`
-are those of the same limb of the base (of the same tree, if there is no base). Nodes: see nodes.py."""
+are those of the same limb of the base (of the same tree, if there is no base). Nodes: see nodes.py; ties: see
+ties.py."""
 
 CONSTRAINT_REALS: Layout = REALS.extended(
     one=dict.fromkeys(("tolerance",)),
@@ -68,8 +74,12 @@ class ConstrainedModel:
         movers = [moving(model, constraint) for constraint in self.constraints]
         places = Places(model, self.constraints)
         nodes = find_nodes(model, places, plan)
+        ties = find_ties(model, self.constraints)
         sizes = {
             "nk": len(nodes.group),
+            "nt": len(ties.tied),
+            "nd": ties.gains,
+            "np": len(ties.pair),
             "ns": sum(map(len, movers)),
             "nc": self.nc,
             "nm": self.nm,
@@ -86,8 +96,9 @@ class ConstrainedModel:
                 reals.row_force[p] = act_force(reals.place_a[c], unit(self.constraints[c].rows[k]))
             for name in ("first_under", "end_under"):
                 fill_field(getattr(ints, name), getattr(places, name))
-            for name, values in nodes._asdict().items():
-                fill_field(getattr(ints, name), values)
+            for name, values in {**nodes._asdict(), **ties._asdict()}.items():
+                if name != "gains":
+                    fill_field(getattr(ints, name), values)
             for k, above in enumerate(elimination_tree(ints.above, model.nv, self.constraints, movers)):
                 ints.joined[k] = above
             start = 0
