@@ -13,12 +13,15 @@ from saltus.arrays import Array, ArrayLike
 from saltus.constraints.constrained_aba import _constrained_aba
 from saltus.constraints.constraint import Constraint
 from saltus.constraints.kkt import solve_kkt
+from saltus.constraints.kkt_factors import KKTFactors, factor_kkt
 from saltus.constraints.loop_aba import _loop_aba
+from saltus.constraints.nodes import Plan
+from saltus.constraints.operational_space import OSIM_METHODS, RESPONSES, FactoredOSIM, _osim_base
 from saltus.constraints.prox_ltl import _prox_ltl
 from saltus.constraints.prox_ltls import _prox_ltls
 from saltus.constraints.prox_pv import _prox_pv
-from saltus.constraints.nodes import Plan
-from saltus.constraints.operational_space import OSIM_METHODS, RESPONSES, FactoredOSIM, _osim_base, _response
+from saltus.constraints.response import _response
+from saltus.constraints.system import _constrained_system
 from saltus.constraints.tables import ConstrainedModel
 from saltus.model.checks import ModelError
 from saltus.model.model import Model
@@ -33,14 +36,13 @@ METHODS: dict[str, Callable[[ConstrainedModel, tuple[Any, ...]], tuple[Array, Ar
 }
 """Each takes (q, v, tau, active, target, start) and returns accelerations, forces, and (iterations, residual, change)."""
 
+SOFT = {"soft": "prox_ltls", "pv_soft": "constrained_aba"}
+"""The first iteration of another method: constraints as springs of compliance mu, as MuJoCo has them."""
+
 DOUBLE, SINGLE = np.dtype(np.float64), np.dtype(np.float32)
 
 TREES_ONLY = {"constrained_aba", "prox_pv"}
 """Methods for contacts; they know nothing of constraints between two moving bodies."""
-
-
-DEFAULT_MU: dict[str, float] = {}
-"""Where 1e-5 is too little: this method adds 1 / mu to an inertia matrix, and rounds at that size."""
 
 
 class Status(IntEnum):
@@ -87,19 +89,21 @@ class ConstrainedDynamics:
         model: Model,
         constraints: Sequence[Constraint],
         method: str = "constrained_aba",
-        mu: float | None = None,
+        mu: float = 1e-5,
         tolerance: float = 1e-9,
         most_iterations: int = 50,
     ) -> None:
         """mu: the amount that is added to the Delassus matrix's diagonal [1/kg, 1/(kg m^2)]; smaller converges in fewer
-        iterations, larger keeps more digits. By default what suits the method.
+        iterations, larger keeps more digits.
         tolerance: on what is left of the constraints [m/s^2, rad/s^2].
         """
-        if method not in METHODS:
-            raise ModelError(f"unknown method {method!r}, expected one of {', '.join(METHODS)}")
-        mu = DEFAULT_MU.get(method, 1e-5) if mu is None else mu
+        if method not in METHODS and method not in SOFT:
+            raise ModelError(f"unknown method {method!r}, expected one of {', '.join([*METHODS, *SOFT])}")
         loops = [constraint.name for constraint in constraints if constraint.joint_b > 0]
-        if loops and method in TREES_ONLY:
+        solver, most_iterations = (SOFT[method], 1) if method in SOFT else (method, most_iterations)
+        if loops and solver == "constrained_aba":
+            solver = "loop_aba"
+        if loops and solver in TREES_ONLY:
             rest = ", ".join(set(METHODS) - TREES_ONLY)
             raise ModelError(f"method {method!r} is for contacts; {loops[0]!r} ties two bodies, expected one of {rest}")
         if not (0 < mu < np.inf and tolerance >= 0 and most_iterations > 0):
@@ -109,7 +113,7 @@ class ConstrainedDynamics:
         self.model, self.constraints, self.method = model, tuple(constraints), method
         self.mu, self.tolerance = mu, tolerance
         self._problem = ConstrainedModel(model, constraints, mu, tolerance, most_iterations)
-        self._run, self._loops = METHODS[method], loops
+        self._run, self._loops = METHODS[solver], loops
         self._plans: dict[Plan, ConstrainedModel] = {}
         self._defaults = {
             dtype: (np.ones(self._problem.nc, dtype), np.zeros(self._problem.nm, dtype)) for dtype in (DOUBLE, SINGLE)
@@ -137,6 +141,17 @@ class ConstrainedDynamics:
             nothing if start is None else start,
         )  # fmt: skip
         return Solution(*self._run(self._problem, inputs), self.tolerance)
+
+    def factor(self, q: ArrayLike, active: ArrayLike | None = None, M: ArrayLike | None = None) -> KKTFactors:
+        """The sparse Cholesky factors of the KKT matrix [[-mu, J], [J^T, M]] at `q` (..., nq).
+
+        M: (..., nv, nv), any positive definite matrix that is zero where the inertia matrix is, by the structure of the tree; by
+        default that matrix.
+        """
+        still = np.zeros(self.model.nv, getattr(q, "dtype", DOUBLE))
+        inputs = (q, still, still, self._active(q, active), np.zeros(self._problem.nm, still.dtype))
+        inertia, _, J, _ = _constrained_system.call(self._problem, inputs)
+        return factor_kkt(self._problem, inertia if M is None else M, J)
 
     def delassus(self, q: ArrayLike, active: ArrayLike | None = None, method: str | None = None) -> Array:
         """The Delassus matrix J M^-1 J^T (..., nm, nm) at `q` (..., nq), rows of constraints that are not active zero.

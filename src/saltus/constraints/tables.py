@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from saltus.constraints.constraint import Constraint
-from saltus.constraints.nodes import Places, Plan, find_nodes
+from saltus.constraints.nodes import NOTHING, Places, Plan, find_nodes
 from saltus.constraints.ties import find_ties
 from saltus.kernel import Layout, declare
 from saltus.model.checks import Array, ModelError
@@ -25,14 +25,15 @@ CONSTRAINT_INTS: Layout = INTS.extended(
     nv=dict.fromkeys(("joined",)),
     nc=dict.fromkeys(("body_a", "body_b", "point", "next_held", "first_row", "end_row", "first_mover", "end_mover",
                       "tie", "swapped")),
-    nm=dict.fromkeys(("row_axis", "row_at", "holder", "block_end")),
+    nm=dict.fromkeys(("row_axis", "before", "row_at", "holder", "block_end")),
     ns=dict.fromkeys(("mover",)),
     nk=dict.fromkeys(("group",)),
     nt=dict.fromkeys(("tied", "moved", "turned_over")),
     np=dict.fromkeys(("pair",)),
 )  # fmt: skip
 """`pulled`: a constraint has a gain on its placement. `held`: the first constraint whose frame A is on this body, or -1;
-`next_held`: the next one there. `supports`: the body moves a constrained one. `row_axis`: which of the six rows it is.
+`next_held`: the next one there. `supports`: the body moves a constrained one. `row_axis`: which of the six rows it is; `before`:
+the row before it, the tree along which a dense matrix is factored.
 `mover`: the degrees of freedom that move body a or b of a constraint, from the leaves to the root. `joined`: as `above`, in
 the tree along which a matrix can be factored that ties the bodies of each loop.
 
@@ -63,7 +64,7 @@ class ConstrainedModel:
         mu: float,
         tolerance: float = 0.0,
         most_iterations: int = 1,
-        plan: Plan = Plan(),
+        plan: Plan = NOTHING,
     ) -> None:
         if model.coupling is not None:
             raise ModelError(f"model {model.name!r} has mimic joints, which cannot be constrained yet")
@@ -155,7 +156,7 @@ def fill_constraints(ints: Any, reals: Any, model: Model, constraints: Sequence[
         ints.pulled[0] |= constraint.kp > 0
         ints.first_row[c], ints.end_row[c] = row, row + constraint.dim
         for axis in constraint.rows:
-            ints.row_axis[row], reals.mu[row] = axis, mu * constraint.weight[axis]
+            ints.row_axis[row], reals.mu[row], ints.before[row] = axis, mu * constraint.weight[axis], row - 1
             row += 1
         for body in (a, b):
             while body > 0:
