@@ -24,7 +24,7 @@ from __future__ import annotations
 from saltus.constraints.system import AXES, BODIES, aim_rows, collect_bodies, move_bodies
 from saltus.constraints.tables import constrained
 from saltus.dynamics.ltl import factor, solve_lower, solve_upper
-from saltus.kernel import Layout, fabs, kernel, ld, less, lift, maximum, minimum, select, some, st, tail, zero
+from saltus.kernel import Layout, fabs, kernel, ld, less, lift, maximum, minimum, select, some, st, zero
 
 WORK = Layout(
     nj=BODIES,
@@ -88,12 +88,12 @@ def project(tree, w):
     for c in range(tree.nc):
         first, end = tree.first_mover[c], tree.end_mover[c]
         for r in range(tree.first_row[c], tree.end_row[c]):
-            row, left = tail(w.J, r * nv), ld(w.goal, r)
+            row, left = r * nv, ld(w.goal, r)
             for n in range(first, end):
                 k = tree.mover[n]
-                entry, i = ld(row, k), tree.above[k]
+                entry, i = ld(w.J, row + k), tree.above[k]
                 while i >= 0:
-                    st(row, i, ld(row, i) - ld(w.M, i * nv + k) * entry)
+                    st(w.J, row + i, ld(w.J, row + i) - ld(w.M, i * nv + k) * entry)
                     i = tree.above[i]
                 scaled = entry * ld(w.inverse, k)
                 left = left - scaled * ld(w.rest, k)
