@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -55,8 +54,7 @@ class Status(IntEnum):
     STOPPED = 2  # after the most iterations allowed
 
 
-@dataclass(frozen=True, eq=False)
-class Solution:
+class Solution(NamedTuple):
     """Accelerations and forces, each with the leading shape of the inputs, and how the iteration ended."""
 
     a: Array  # (..., nv) [rad/s^2, m/s^2]
@@ -115,9 +113,9 @@ class ConstrainedDynamics:
         self._problem = ConstrainedModel(model, constraints, mu, tolerance, most_iterations)
         self._run, self._loops = METHODS[solver], loops
         self._plans: dict[Plan, ConstrainedModel] = {}
-        self._defaults = {
-            dtype: (np.ones(self._problem.nc, dtype), np.zeros(self._problem.nm, dtype)) for dtype in (DOUBLE, SINGLE)
-        }
+        none = np.zeros(self._problem.nm)
+        self._one = (np.ones(self._problem.nc), none, none)
+        self._kept: dict[Any, tuple[Any, ...]] = {}
 
     def solve(
         self,
@@ -134,13 +132,29 @@ class ConstrainedDynamics:
         target: (..., nm), accelerations asked of the constraints, zero by default.
         start: (..., nm), forces to start from.
         """
-        dtypes = {getattr(x, "dtype", None) for x in (q, v, tau)}
-        everything, nothing = self._defaults[SINGLE if dtypes == {SINGLE} else DOUBLE]
-        inputs: tuple[Any, ...] = (
-            q, v, tau, everything if active is None else active, nothing if target is None else target,
-            nothing if start is None else start,
-        )  # fmt: skip
-        return Solution(*self._run(self._problem, inputs), self.tolerance)
+        rest = self._one if q.__class__ is np.ndarray and q.ndim == 1 and q.dtype is DOUBLE else self._rest(q, v, tau)
+        if not (active is target is start is None):
+            given = zip((active, target, start), rest, strict=True)
+            rest = tuple(default if value is None else value for value, default in given)
+        a, forces, report = self._run(self._problem, (q, v, tau, *rest))
+        return Solution(a, forces, report, self.tolerance)
+
+    def _rest(self, *arrays: Any) -> tuple[Any, ...]:
+        """All constraints active, no targets and no forces to start from: beside these arrays, of their type, where they are."""
+        q, on_gpu = arrays[0], hasattr(arrays[0], "__cuda_array_interface__")
+        dtype = SINGLE if all(_is_single(x) for x in arrays) else DOUBLE
+        key = (dtype, on_gpu or (q.shape[:-1] if isinstance(q, np.ndarray) else ()))
+        rest = self._kept.get(key)
+        if rest is None:
+            rest = tuple(x.astype(dtype) for x in self._one)
+            if on_gpu:
+                from saltus.kernel.cuda import to_device
+
+                rest = tuple(map(to_device, rest))
+            elif isinstance(q, np.ndarray) and q.ndim == 2:  # the short way wants a leading axis of all inputs
+                rest = tuple(np.tile(x, (len(q), 1)) for x in rest)
+            self._kept = {key: rest}
+        return rest
 
     def factor(self, q: ArrayLike, active: ArrayLike | None = None, M: ArrayLike | None = None) -> KKTFactors:
         """The sparse Cholesky factors of the KKT matrix [[-mu, J], [J^T, M]] at `q` (..., nq).
@@ -212,6 +226,9 @@ class ConstrainedDynamics:
         return self._plans[plan]
 
     def _active(self, q: ArrayLike, active: ArrayLike | None) -> ArrayLike:
-        if active is not None:
-            return active
-        return self._defaults[SINGLE if getattr(q, "dtype", None) == SINGLE else DOUBLE][0]
+        return self._rest(q)[0] if active is None else active
+
+
+def _is_single(array: Any) -> bool:
+    interface = getattr(array, "__cuda_array_interface__", None)
+    return (getattr(array, "dtype", None) if interface is None else np.dtype(interface["typestr"])) == SINGLE
