@@ -4,7 +4,8 @@
 
 The augmented Lagrangian absorbs a constraint into the inertia and the force of the body it holds, which leaves the
 articulated body algorithm as it is: three sweeps for the first iteration. A further one changes forces only, so it sends the
-differences through two short sweeps over the bodies that support constraints. O(n + m).
+differences through two short sweeps over the bodies that support constraints. O(n + m). Where the parent is the body just
+before, its quantities are still at hand and do not go through memory, as in aba.py.
 
 | paper | code | what | frame |
 |---|---|---|---|
@@ -148,25 +149,28 @@ def collect(tree, q, v, tau, active, w):
 
 
 @kernel
-def accelerate(tree, i, q, v, w, a):
+def accelerate(tree, i, q, v, before, w, a):
     """The acceleration of body i, and of its joint, by that of its parent."""
     X = joint_placement(tree, i, q, w.turn[i])
-    acceleration = act_inv(X, w.acceleration[tree.parent[i]]) + carried(tree, i, w.velocity[i], v)
+    acceleration = act_inv(X, before) + carried(tree, i, w.velocity[i], v)
     for k in range(tree.iv[i], tree.end[i]):
         rate = w.rate[k] - power(acceleration, w.gain[k])
         st(a, k, rate)
         acceleration = add_along(acceleration, tree.axis[k], rate)
-    w.acceleration[i] = acceleration
     return acceleration
 
 
 @kernel
 def roll_out(tree, q, v, active, w, a):
     """To the leaves, over the bodies that support constraints: accelerations; returns what is left of the constraints."""
-    residual = zero(q)
+    residual, acceleration = zero(q), w.acceleration[0]
     for i in range(1, tree.nj):
         if tree.supports[i]:
-            acceleration = accelerate(tree, i, q, v, w, a)
+            if tree.parent[i] != i - 1:
+                acceleration = w.acceleration[tree.parent[i]]
+            acceleration = accelerate(tree, i, q, v, acceleration, w, a)
+            if tree.fork_held[i] or tree.ends[i]:
+                w.acceleration[i] = acceleration
             c = tree.held[i]
             while c >= 0:
                 miss = (act_inv(tree.place_a[c], acceleration) - w.goal[c]) * ld(active, c)
@@ -180,12 +184,13 @@ def push_back(tree, q, alive, w):
     """To the root: forces follow what is left of the constraints, and their changes reach all supporting joints."""
     o = zero(q)
     none = Force(Vec3(o, o, o), Vec3(o, o, o))
-    for i in range(tree.nj):
-        if tree.supports[i]:
-            w.force[i] = none
+    df = none
     for i in range(tree.nj - 1, 0, -1):
         if tree.supports[i]:
-            df = w.force[i]
+            if not tree.inner[i]:
+                df = none
+            elif not tree.near[i]:
+                df = w.force[i]
             c = tree.held[i]
             while c >= 0:
                 step = weighted(tree, c, w.miss[c], alive)
@@ -198,22 +203,31 @@ def push_back(tree, q, alive, w):
                 w.rate[k] = -(w.inverse[k] * torque)
             parent = tree.parent[i]
             if parent > 0:
-                w.force[parent] = w.force[parent] + act_force(joint_placement(tree, i, q, w.turn[i]), df)
+                df = act_force(joint_placement(tree, i, q, w.turn[i]), df)
+                if not tree.last_held[i]:
+                    df = df + w.force[parent]
+                if parent != i - 1:
+                    w.force[parent] = df
 
 
 @kernel
 def pass_on(tree, q, active, w, a):
     """To the leaves: changes of accelerations; returns what is left of the constraints, and how much of it changed."""
     residual = largest = zero(q)
+    change = w.change[0]
     for i in range(1, tree.nj):
         if tree.supports[i]:
-            X = joint_placement(tree, i, q, w.turn[i])
-            change = act_inv(X, w.change[tree.parent[i]])
+            if tree.parent[i] != i - 1:
+                change = w.change[tree.parent[i]]
+            change = act_inv(joint_placement(tree, i, q, w.turn[i]), change)
             for k in range(tree.iv[i], tree.end[i]):
                 rate = w.rate[k] - power(change, w.gain[k])
                 st(a, k, ld(a, k) + rate)
                 change = add_along(change, tree.axis[k], rate)
-            w.change[i], w.acceleration[i] = change, w.acceleration[i] + change
+            if tree.fork_held[i]:
+                w.change[i] = change
+            if tree.ends[i]:
+                w.acceleration[i] = w.acceleration[i] + change
             c = tree.held[i]
             while c >= 0:
                 step = act_inv(tree.place_a[c], change) * ld(active, c)
@@ -227,6 +241,12 @@ def pass_on(tree, q, active, w, a):
 @kernel
 def finish(tree, q, v, w, a):
     """To the leaves, over the bodies that support nothing."""
+    acceleration = w.acceleration[0]
     for i in range(1, tree.nj):
         if not tree.supports[i]:
-            accelerate(tree, i, q, v, w, a)
+            parent = tree.parent[i]
+            if parent != i - 1 or tree.supports[parent]:
+                acceleration = w.acceleration[parent]
+            acceleration = accelerate(tree, i, q, v, acceleration, w, a)
+            if not tree.leaf[i]:
+                w.acceleration[i] = acceleration

@@ -20,7 +20,8 @@ from saltus.spatial.inertia import Sym6
 
 CONSTRAINT_INTS: Layout = INTS.extended(
     one=dict.fromkeys(("most_iterations", "pulled", "base", "augmented", "answer")),
-    nj=dict.fromkeys(("held", "supports", "first_under", "end_under", "node", "node_above", "first_at",
+    nj=dict.fromkeys(("held", "supports", "inner", "near", "last_held",
+                      "fork_held", "ends", "first_under", "end_under", "node", "node_above", "first_at",
                       "first_tie", "end_tie", "first_gain", "first_pair")),
     nv=dict.fromkeys(("joined",)),
     nc=dict.fromkeys(("body_a", "body_b", "point", "next_held", "first_row", "end_row", "first_mover", "end_mover",
@@ -32,7 +33,9 @@ CONSTRAINT_INTS: Layout = INTS.extended(
     np=dict.fromkeys(("pair",)),
 )  # fmt: skip
 """`pulled`: a constraint has a gain on its placement. `held`: the first constraint whose frame A is on this body, or -1;
-`next_held`: the next one there. `supports`: the body moves a constrained one. `row_axis`: which of the six rows it is; `before`:
+`next_held`: the next one there. `supports`: the body moves a constrained one. Of its
+children only those that do: `inner`, there are some; `near`, the body just after is one; `fork_held`, one is not the body just
+after; `last_held`, it is the last one of its parent. `ends`: a child does not. `row_axis`: which of the six rows it is; `before`:
 the row before it, the tree along which a dense matrix is factored.
 `mover`: the degrees of freedom that move body a or b of a constraint, from the leaves to the root. `joined`: as `above`, in
 the tree along which a matrix can be factored that ties the bodies of each loop.
@@ -91,6 +94,7 @@ class ConstrainedModel:
         def fill(ints: Any, reals: Any) -> None:
             ints.most_iterations[0], reals.tolerance[0] = most_iterations, tolerance
             fill_constraints(ints, reals, model, self.constraints, mu)
+            fill_supports(ints, model)
             ints.base[0], ints.augmented[0], ints.answer[0] = places.base, plan.augmented, plan.answer
             for p, (c, k) in enumerate(places.rows):
                 ints.row_at[p], ints.holder[p], ints.block_end[p] = ints.first_row[c] + k, c, places.block_end[p]
@@ -169,6 +173,20 @@ def fill_constraints(ints: Any, reals: Any, model: Model, constraints: Sequence[
         reals.weight[c] = Motion(Vec3(*weight[:3]), Vec3(*weight[3:]))
         reals.stiffness[c] = stiffness(place, weight)
         reals.kp[c], reals.kd[c] = constraint.kp, constraint.kd
+
+
+def fill_supports(ints: Any, model: Model) -> None:
+    for i in range(1, model.njoints):
+        parent = model.joints[i].parent
+        if ints.supports[i]:
+            ints.inner[parent] = 1
+            ints.near[parent] |= parent == i - 1
+            ints.fork_held[parent] |= parent != i - 1
+        else:
+            ints.ends[parent] = 1
+    last = {model.joints[i].parent: i for i in range(1, model.njoints) if ints.supports[i]}
+    for i in last.values():
+        ints.last_held[i] = 1
 
 
 def fill_field(field: Any, values: Sequence[int]) -> None:
