@@ -32,7 +32,7 @@ for name, fr, dim in cases:
     ps = pin.ProximalSettings(0.0, 1e-5, 3)
     tp = best(lambda: pin.constraintDynamics(pm, pd, q, v, tau, cm, cd, ps))
     print(name, len(fr), dim, f"pin {tp:.2f}", flush=True)
-    for meth in ["constrained_aba", "prox_pv"]:
+    for meth in ["constrained_aba"]:
         d = sl.ConstrainedDynamics(m, cs, meth, tolerance=0.0, most_iterations=3)
         t1 = best(lambda: d.solve(q, v, tau))
         print(f"   {meth} one {t1:.2f} ({tp/t1:.2f}x)", end=" ")

@@ -87,7 +87,7 @@ class ConstrainedDynamics:
         model: Model,
         constraints: Sequence[Constraint],
         method: str = "constrained_aba",
-        mu: float = 1e-5,
+        mu: float = 1e-6,
         tolerance: float = 1e-9,
         most_iterations: int = 50,
     ) -> None:

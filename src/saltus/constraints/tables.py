@@ -21,7 +21,7 @@ from saltus.spatial.inertia import Sym6
 CONSTRAINT_INTS: Layout = INTS.extended(
     one=dict.fromkeys(("most_iterations", "pulled", "base", "augmented", "answer")),
     nj=dict.fromkeys(("held", "supports", "inner", "near", "last_held",
-                      "fork_held", "ends", "first_under", "end_under", "node", "node_above", "first_at",
+                      "fork_held", "ends", "last_end", "first_under", "end_under", "node", "node_above", "first_at",
                       "first_tie", "end_tie", "first_gain", "first_pair")),
     nv=dict.fromkeys(("joined",)),
     nc=dict.fromkeys(("body_a", "body_b", "point", "next_held", "first_row", "end_row", "first_mover", "end_mover",
@@ -35,7 +35,7 @@ CONSTRAINT_INTS: Layout = INTS.extended(
 """`pulled`: a constraint has a gain on its placement. `held`: the first constraint whose frame A is on this body, or -1;
 `next_held`: the next one there. `supports`: the body moves a constrained one. Of its
 children only those that do: `inner`, there are some; `near`, the body just after is one; `fork_held`, one is not the body just
-after; `last_held`, it is the last one of its parent. `ends`: a child does not. `row_axis`: which of the six rows it is; `before`:
+after; `last_held`, it is the last one of its parent. `ends`: a child does not; `last_end`: it is the last such of its parent. `row_axis`: which of the six rows it is; `before`:
 the row before it, the tree along which a dense matrix is factored.
 `mover`: the degrees of freedom that move body a or b of a constraint, from the leaves to the root. `joined`: as `above`, in
 the tree along which a matrix can be factored that ties the bodies of each loop.
@@ -184,9 +184,10 @@ def fill_supports(ints: Any, model: Model) -> None:
             ints.fork_held[parent] |= parent != i - 1
         else:
             ints.ends[parent] = 1
-    last = {model.joints[i].parent: i for i in range(1, model.njoints) if ints.supports[i]}
-    for i in last.values():
-        ints.last_held[i] = 1
+    for supports, field in ((1, ints.last_held), (0, ints.last_end)):
+        last = {model.joints[i].parent: i for i in range(1, model.njoints) if ints.supports[i] == supports}
+        for i in last.values():
+            field[i] = 1
 
 
 def fill_field(field: Any, values: Sequence[int]) -> None:
