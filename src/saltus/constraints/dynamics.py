@@ -165,7 +165,10 @@ class ConstrainedDynamics:
             restitution = np.asarray(restitution, everything.dtype)
             if not ((restitution >= 0) & (restitution <= 1)).all():
                 raise ValueError(f"impact: restitution is {restitution}, expected numbers from 0 to 1")
-            restitution = np.broadcast_to(restitution, np.broadcast_shapes(restitution.shape, everything.shape))
+            if restitution.shape[-1:] not in ((), everything.shape):
+                expected = f"expected a number or (..., {len(everything)})"
+                raise ValueError(f"impact: restitution has shape {restitution.shape}, {expected}")
+            restitution = restitution * everything
         inputs = (q, v, everything if active is None else active, restitution, given)
         after, impulses, report = _impact.call(self._problem, inputs)
         return Impact(after, impulses, report, self.tolerance)
@@ -207,12 +210,26 @@ class ConstrainedDynamics:
         """All constraints active, zeros for each row of them, and the user's rows; in the precision of the inputs."""
         dtypes = {getattr(x, "dtype", None) for x in inputs}
         everything, nothing, none = self._defaults[SINGLE if dtypes == {SINGLE} else DOUBLE]
-        if rows is None and self._problem.nu:
-            given = [constraint.name for constraint in self.constraints if constraint.dofs]
-            raise ValueError(
-                f"rows is None, expected (..., {self._problem.nu}, {self.model.nv}), for {', '.join(given)}"
-            )
-        return everything, nothing, none if rows is None else rows
+        return everything, nothing, none if rows is None and not self._problem.nu else self._checked(rows)
+
+    def _checked(self, rows: ArrayLike) -> ArrayLike:
+        """The user's rows; kernels check the rest of them."""
+        users, shape = [c for c in self.constraints if c.dofs], (self._problem.nu, self.model.nv)
+        if not users:
+            raise ValueError("rows are given, but no constraint takes them, expected one made by UserRows")
+        if rows is None:
+            names = ", ".join(repr(user.name) for user in users)
+            raise ValueError(f"rows is None, expected (..., {shape[0]}, {shape[1]}), for {names}")
+        if not hasattr(rows, "__cuda_array_interface__") and np.shape(rows)[-2:] == shape:
+            used, start = np.any(np.reshape(rows, (-1, *shape)), axis=0), 0
+            for user in users:
+                for k in np.flatnonzero(used[start : start + user.dim].any(0)):
+                    if k not in user.dofs:
+                        raise ValueError(
+                            f"rows are not 0 in column {k}, expected only in the dofs {user.dofs} of {user.name!r}"
+                        )
+                start += user.dim
+        return rows
 
     def _driven(self, actuated: ArrayLike | None) -> ConstrainedModel:
         """The problem, with the degrees of freedom that have actuators marked."""
