@@ -240,7 +240,7 @@ def test_errors() -> None:
     with pytest.raises(ValueError, match=r"rows has shape \(1, "):
         dynamics.solve(model.neutral(), zeros, zeros, rows=zeros[None])
     few = sl.ConstrainedDynamics(model, [sl.UserRows(model, 1, [8], name="one")], "prox_ltl")
-    with pytest.raises(ValueError, match="rows are not 0 in column 30, expected only in the dofs .8,.. of 'one'"):
+    with pytest.raises(ValueError, match="rows are not 0 in column 30, expected only in the dofs .8,. of 'one'"):
         J = np.zeros((1, model.nv))
         J[0, 30] = 1.0
         few.solve(model.neutral(), zeros, zeros, rows=J)
