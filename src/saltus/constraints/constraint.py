@@ -131,6 +131,7 @@ def LineContact(
 
     length: of a line along x of the frame, its origin in the middle [m]; or
     ends: (2, 3), two points in the frame [m].
+
     The other arguments are those of `Contact`; the anchor is the frame's.
 
     >>> import saltus as sl
@@ -163,6 +164,7 @@ def SurfaceContact(
 
     size: (2,), of a rectangle along x and y of the frame, its origin in the middle [m]; or
     corners: (k, 3), three points in the frame or more [m].
+
     The other arguments are those of `Contact`; the anchor is the frame's.
 
     >>> import saltus as sl

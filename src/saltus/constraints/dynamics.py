@@ -144,11 +144,10 @@ class ConstrainedDynamics:
             M (v+ - v-) = J^T impulses,      J v+ = -restitution J v-
 
         active: (..., nc), as in `solve`: the contacts that strike, and whatever holds already (loops, other feet).
-        restitution: one number or (..., nc), from 0 (nothing bounces) to 1 (no energy is lost). A constraint that holds
-        already has no velocity to give back.
+        restitution: one number or (..., nc), from 0 (nothing bounces) to 1 (no energy is lost).
         rows: as in `solve`.
 
-        The method is that of `prox_ltl`, whatever the one for `solve`.
+        A constraint that holds already has no velocity to give back. The method is that of `prox_ltl`, whatever `solve` uses.
 
         >>> import numpy as np, saltus as sl
         >>> robot = sl.load_robot("quadruped")
