@@ -147,7 +147,7 @@ class ConstrainedDynamics:
         restitution: one number or (..., nc), from 0 (nothing bounces) to 1 (no energy is lost).
         rows: as in `solve`.
 
-        A constraint that holds already has no velocity to give back. The method is that of `prox_ltl`, whatever `solve` uses.
+        What holds already has no velocity to give back. The method is that of `prox_ltl`, whatever `solve` uses.
 
         >>> import numpy as np, saltus as sl
         >>> robot = sl.load_robot("quadruped")
