@@ -11,6 +11,7 @@ import numpy as np
 from saltus.arrays import Array, ArrayLike
 from saltus.constraints.constrained_aba import _constrained_aba
 from saltus.constraints.constraint import Constraint
+from saltus.constraints.defaults import DefaultInputs, beside, is_single
 from saltus.constraints.impact import Impact, _impact
 from saltus.constraints.inverse_dynamics import InverseDynamics, _inverse_dynamics
 from saltus.constraints.kkt import solve_kkt
@@ -37,8 +38,6 @@ METHODS: dict[str, Callable[[ConstrainedModel, tuple[Any, ...]], tuple[Array, Ar
 }
 """Each takes (q, v, tau, active, target, start), those in `TAKE_ROWS` the user's rows as well, and returns accelerations,
 forces, and (iterations, residual, change)."""
-
-DOUBLE, SINGLE = np.dtype(np.float64), np.dtype(np.float32)
 
 TREES_ONLY = {"constrained_aba", "prox_pv"}
 """Methods for contacts; they know nothing of constraints between two moving bodies."""
@@ -99,14 +98,7 @@ class ConstrainedDynamics:
         self._run, self._loops = METHODS[method], loops
         self._plans: dict[Plan, ConstrainedModel] = {}
         self._actuated: dict[bytes, ConstrainedModel] = {}
-        self._defaults = {
-            dtype: (
-                np.ones(self._problem.nc, dtype),
-                np.zeros(self._problem.nm, dtype),
-                np.zeros((self._problem.nu, model.nv), dtype),
-            )
-            for dtype in (DOUBLE, SINGLE)
-        }
+        self._defaults, self._takes_rows = DefaultInputs(self._problem), method in TAKE_ROWS
 
     def solve(
         self,
@@ -127,14 +119,16 @@ class ConstrainedDynamics:
         external: (..., njoints, 6), forces on each joint's body in its own frame, linear first [N, N m], as in `aba`.
         rows: (..., nu, nv), the rows of all `UserRows`, one below the other.
         """
-        everything, nothing, given = self._filled(rows, q, v, tau)
+        everything, nothing, given = self._defaults.like(q, v, tau)
+        if rows is not None or self._problem.nu:
+            given = self._checked(rows)
         if external is not None:
             tau = tau + (gravity(self.model, q) - gravity(self.model, q, external))
         inputs: tuple[Any, ...] = (
             q, v, tau, everything if active is None else active, nothing if target is None else target,
             nothing if start is None else start,
         )  # fmt: skip
-        if self.method in TAKE_ROWS:
+        if self._takes_rows:
             inputs = (*inputs, given)
         return Solution(*self._run(self._problem, inputs), self.tolerance)
 
@@ -166,15 +160,18 @@ class ConstrainedDynamics:
         >>> bool(np.abs(speed).max() < 1e-8), bool(after.impulses[2] > 0)
         (True, True)
         """
-        everything, _, given = self._filled(rows, q, v)
+        everything, _, given = self._defaults.like(q, v)
+        if rows is not None or self._problem.nu:
+            given = self._checked(rows)
         if not hasattr(restitution, "__cuda_array_interface__"):
-            restitution = np.asarray(restitution, everything.dtype)
+            restitution, count = np.asarray(restitution), self._problem.nc
             if not ((restitution >= 0) & (restitution <= 1)).all():
                 raise ValueError(f"impact: restitution is {restitution}, expected numbers from 0 to 1")
-            if restitution.shape[-1:] not in ((), everything.shape):
-                expected = f"expected a number or (..., {len(everything)})"
-                raise ValueError(f"impact: restitution has shape {restitution.shape}, {expected}")
-            restitution = restitution * everything
+            if restitution.shape[-1:] not in ((), (count,)):
+                raise ValueError(
+                    f"impact: restitution has shape {restitution.shape}, expected a number or (..., {count})"
+                )
+            restitution = beside(q, restitution * np.ones(count, np.float32 if is_single(q, v) else np.float64))
         inputs = (q, v, everything if active is None else active, restitution, given)
         after, impulses, report = _impact.call(self._problem, inputs)
         return Impact(after, impulses, report, self.tolerance)
@@ -207,16 +204,12 @@ class ConstrainedDynamics:
         >>> bool(np.abs(dynamics.solve(q, still, standing.tau).a).max() < 1e-8)
         True
         """
-        everything, _, given = self._filled(rows, q, v, a)
+        everything, _, given = self._defaults.like(q, v, a)
+        if rows is not None or self._problem.nu:
+            given = self._checked(rows)
         inputs = (q, v, a, everything if active is None else active, given)
         tau, forces, report = _inverse_dynamics.call(self._driven(actuated), inputs)
         return InverseDynamics(tau, forces, report, self.tolerance)
-
-    def _filled(self, rows: ArrayLike | None, *inputs: ArrayLike) -> tuple[Array, Array, ArrayLike]:
-        """All constraints active, zeros for each row of them, and the user's rows; in the precision of the inputs."""
-        dtypes = {getattr(x, "dtype", None) for x in inputs}
-        everything, nothing, none = self._defaults[SINGLE if dtypes == {SINGLE} else DOUBLE]
-        return everything, nothing, none if rows is None and not self._problem.nu else self._checked(rows)
 
     def _checked(self, rows: ArrayLike) -> ArrayLike:
         """The user's rows; kernels check the rest of them."""
@@ -319,4 +312,4 @@ class ConstrainedDynamics:
     def _active(self, q: ArrayLike, active: ArrayLike | None) -> ArrayLike:
         if active is not None:
             return active
-        return self._defaults[SINGLE if getattr(q, "dtype", None) == SINGLE else DOUBLE][0]
+        return self._defaults.like(q).everything
