@@ -15,13 +15,16 @@ from saltus.constraints.defaults import DefaultInputs, beside, is_single
 from saltus.constraints.impact import Impact, _impact
 from saltus.constraints.inverse_dynamics import InverseDynamics, _inverse_dynamics
 from saltus.constraints.kkt import solve_kkt
+from saltus.constraints.kkt_factors import KKTFactors, factor_kkt
 from saltus.constraints.loop_aba import _loop_aba
 from saltus.constraints.nodes import Plan
-from saltus.constraints.operational_space import OSIM_METHODS, RESPONSES, FactoredOSIM, _osim_base, _response
+from saltus.constraints.operational_space import OSIM_METHODS, RESPONSES, FactoredOSIM, _osim_base
 from saltus.constraints.prox_ltl import _prox_ltl
 from saltus.constraints.prox_ltls import _prox_ltls
 from saltus.constraints.prox_pv import _prox_pv
 from saltus.constraints.report import Reported
+from saltus.constraints.response import _response
+from saltus.constraints.system import _constrained_system
 from saltus.constraints.tables import ConstrainedModel
 from saltus.dynamics.rnea import gravity
 from saltus.model.checks import ModelError
@@ -39,14 +42,14 @@ METHODS: dict[str, Callable[[ConstrainedModel, tuple[Any, ...]], tuple[Array, Ar
 """Each takes (q, v, tau, active, target, start), those in `TAKE_ROWS` the user's rows as well, and returns accelerations,
 forces, and (iterations, residual, change)."""
 
+SOFT = {"soft": "prox_ltls", "pv_soft": "constrained_aba"}
+"""The first iteration of another method: constraints as springs of compliance mu, as MuJoCo has them."""
+
 TREES_ONLY = {"constrained_aba", "prox_pv"}
 """Methods for contacts; they know nothing of constraints between two moving bodies."""
 
 TAKE_ROWS = {"prox_ltl", "prox_ltls", "kkt"}
 """Methods that take rows given by users."""
-
-DEFAULT_MU: dict[str, float] = {}
-"""Where 1e-5 is too little: this method adds 1 / mu to an inertia matrix, and rounds at that size."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,23 +72,25 @@ class ConstrainedDynamics:
         model: Model,
         constraints: Sequence[Constraint],
         method: str = "constrained_aba",
-        mu: float | None = None,
+        mu: float = 1e-5,
         tolerance: float = 1e-9,
         most_iterations: int = 50,
     ) -> None:
         """mu: the amount that is added to the Delassus matrix's diagonal [1/kg, 1/(kg m^2)]; smaller converges in fewer
-        iterations, larger keeps more digits. By default what suits the method.
+        iterations, larger keeps more digits.
         tolerance: on what is left of the constraints [m/s^2, rad/s^2].
         """
-        if method not in METHODS:
-            raise ModelError(f"unknown method {method!r}, expected one of {', '.join(METHODS)}")
-        mu = DEFAULT_MU.get(method, 1e-5) if mu is None else mu
+        if method not in METHODS and method not in SOFT:
+            raise ModelError(f"unknown method {method!r}, expected one of {', '.join([*METHODS, *SOFT])}")
         loops = [constraint.name for constraint in constraints if constraint.joint_b > 0]
-        if loops and method in TREES_ONLY:
+        solver, iterations = (SOFT[method], 1) if method in SOFT else (method, most_iterations)
+        if loops and solver == "constrained_aba":
+            solver = "loop_aba"
+        if loops and solver in TREES_ONLY:
             rest = ", ".join(set(METHODS) - TREES_ONLY)
             raise ModelError(f"method {method!r} is for contacts; {loops[0]!r} ties two bodies, expected one of {rest}")
         given = [constraint.name for constraint in constraints if constraint.dofs]
-        if given and method not in TAKE_ROWS:
+        if given and solver not in TAKE_ROWS:
             rest = ", ".join(sorted(TAKE_ROWS))
             raise ModelError(f"method {method!r} takes no rows of users, such as {given[0]!r}, expected one of {rest}")
         if not (0 < mu < np.inf and tolerance >= 0 and most_iterations > 0):
@@ -94,11 +99,11 @@ class ConstrainedDynamics:
             )
         self.model, self.constraints, self.method = model, tuple(constraints), method
         self.mu, self.tolerance, self.most_iterations = mu, tolerance, most_iterations
-        self._problem = ConstrainedModel(model, constraints, mu, tolerance, most_iterations)
-        self._run, self._loops = METHODS[method], loops
+        self._problem = ConstrainedModel(model, constraints, mu, tolerance, iterations)
+        self._run, self._loops = METHODS[solver], loops
         self._plans: dict[Plan, ConstrainedModel] = {}
         self._actuated: dict[bytes, ConstrainedModel] = {}
-        self._defaults, self._takes_rows = DefaultInputs(self._problem), method in TAKE_ROWS
+        self._defaults, self._takes_rows = DefaultInputs(self._problem), solver in TAKE_ROWS
 
     def solve(
         self,
@@ -248,6 +253,27 @@ class ConstrainedDynamics:
                 passive=np.flatnonzero(~driven).tolist(),
             )  # fmt: skip
         return self._actuated[key]
+
+    def factor(
+        self,
+        q: ArrayLike,
+        active: ArrayLike | None = None,
+        M: ArrayLike | None = None,
+        rows: ArrayLike | None = None,
+    ) -> KKTFactors:
+        """The sparse Cholesky factors of the KKT matrix [[-mu, J], [J^T, M]] at `q` (..., nq).
+
+        M: (..., nv, nv), any positive definite matrix that is zero where the inertia matrix is, by the structure of the tree; by
+        default that matrix.
+        rows: as in `solve`.
+        """
+        everything, nothing, given = self._defaults.like(q)
+        if rows is not None or self._problem.nu:
+            given = self._checked(rows)
+        still = beside(q, np.zeros(self.model.nv, np.float32 if is_single(q) else np.float64))
+        inputs = (q, still, still, everything if active is None else active, nothing, given)
+        inertia, _, J, _ = _constrained_system.call(self._problem, inputs)
+        return factor_kkt(self._problem, inertia if M is None else M, J)
 
     def delassus(self, q: ArrayLike, active: ArrayLike | None = None, method: str | None = None) -> Array:
         """The Delassus matrix J M^-1 J^T (..., nm, nm) at `q` (..., nq), rows of constraints that are not active zero.

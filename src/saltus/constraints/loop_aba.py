@@ -7,10 +7,16 @@ one to forces on the other. Eliminating a joint then takes a rank-one matrix out
 tied to it, and out of the ties among them; its parent takes over the ties. A body far from all loops has none, so the sweeps are
 those of constrained_aba.py there. O(n + m) as long as few loops overlap; ties are found beforehand (ties.py).
 
+Inertias are eliminated once. An iteration then finds what accelerations leave of the equations of motion, under forces that
+answer to what they leave of the constraints, sends that to the root, and steps back to the leaves: as in prox_ltls.py, rounding
+errors of inertias as large as 1 / mu are taken away by the next step.
+
 | paper | code | what | frame |
 |---|---|---|---|
 | K_a, K_b | `place_a`, `seen` | how a constraint sees motions of its two bodies | A |
-| H_i^A, f_i^A | `inertia`, `-force` | articulated inertia and force | body |
+| H_i^A | `inertia` | articulated inertia | body |
+| f_i^A | `-force` | what is left of the equations of motion | body |
+| a_i | `acceleration`, `change` | spatial acceleration, gravity taken as one of the world; and a step of it | body |
 | | `tie` | motions of the earlier body to forces on the later one | bodies |
 | D_i^-1 | `inverse` | of a degree of freedom's pivot | |
 | | `gain`, `tie_gain` | column of the inertia, and rows of the ties, by the pivot | body, tied body |
@@ -26,7 +32,7 @@ from __future__ import annotations
 
 from saltus.constraints.constrained_aba import as_force
 from saltus.constraints.measure import largest_row, load_rows, separation, store_rows, weighted
-from saltus.constraints.six import Six, act_six, apply_transposed, less_product, row, symmetric_part, transposed
+from saltus.constraints.six import Six, act_six, less_product, row, symmetric_part, transposed
 from saltus.constraints.tables import constrained
 from saltus.kernel import Layout, kernel, ld, less, lift, minimum, select, some, st, zero
 from saltus.model.joint_kernels import add_along, add_motion, carried, component, joint_placement, joint_turn
@@ -69,21 +75,23 @@ def _loop_aba(tree, q, v, tau, active, target, start, w, a, forces, report):
     move_bodies(tree, q, v, w)
     aim(tree, active, target, start, w)
     tie_bodies(tree, active, w)
-    collect(tree, q, v, tau, w)
-    residual, change = roll_out(tree, q, v, active, w, a), lift(1e300, o)
-
-    tolerance, count, going = tree.tolerance[0], o + 1.0, less(tree.tolerance[0], residual)
-    for _ in range(1, tree.most_iterations[0]):
+    eliminate(tree, q, w)
+    for k in range(tree.nv):
+        st(a, k, o)
+    for c in range(tree.nc):
+        w.miss[c] = (seen_motion(tree, c, w.acceleration, w) - w.goal[c]) * ld(active, c)
+    residual, change, count, going = o, o, o, less(-1.0, o)
+    for _ in range(tree.most_iterations[0]):
         if some(going):
             alive = select(going, lift(1.0, o), o)
-            push_back(tree, q, alive, w)
-            newer, moved = pass_on(tree, q, active, w, a)
+            push_back(tree, q, tau, alive, w, a)
+            step(tree, q, w, a)
+            newer, moved = measure(tree, active, alive, w)
             residual, change = select(going, newer, residual), select(going, moved, change)
             count = count + alive
-            going = less(tolerance, minimum(residual, change))
-    finish(tree, q, v, w, a)
-    for c in range(tree.nc):  # the multipliers that belong to these accelerations
-        store_rows(tree, c, w.push[c] - weighted(tree, c, w.miss[c], lift(1.0, o)), forces)
+            going = less(tree.tolerance[0], minimum(residual, change))
+    for c in range(tree.nc):
+        store_rows(tree, c, w.push[c], forces)
     st(report, 0, count)
     st(report, 1, residual)
     st(report, 2, change)
@@ -91,7 +99,7 @@ def _loop_aba(tree, q, v, tau, active, target, start, w, a, forces, report):
 
 @kernel
 def move_bodies(tree, q, v, w):
-    """To the leaves: placements about the origin of the first body, velocities, inertias and the forces they need."""
+    """To the leaves: placements about the origin of the first body, velocities, accelerations while joints have none."""
     o, g = zero(q), tree.gravity[0]
     none, one = Vec3(o, o, o), lift(1.0, o)
     X0 = SE3(Mat3(one, o, o, o, one, o, o, o, one), none)
@@ -103,8 +111,8 @@ def move_bodies(tree, q, v, w):
         turn, parent = joint_turn(tree, i, q), tree.parent[i]
         X = joint_placement(tree, i, q, turn)
         velocity = add_motion(tree, i, act_inv(X, w.velocity[parent]), v)
+        w.acceleration[i] = act_inv(X, w.acceleration[parent]) + carried(tree, i, velocity, v)
         w.turn[i], w.velocity[i], w.inertia[i] = turn, velocity, as_sym6(tree.inertia[i], o)
-        w.force[i] = cross_force(velocity, tree.inertia[i] @ velocity)
         if tree.supports[i]:
             w.place[i] = w.place[parent] @ X
 
@@ -139,18 +147,15 @@ def aim(tree, active, target, start, w):
 
 @kernel
 def tie_bodies(tree, active, w):
-    """Add the constraints to the inertias and forces of their bodies, and tie these."""
+    """Add the constraints to the inertias of their bodies, and tie these."""
     o = zero(active)
     none = Force(Vec3(o, o, o), Vec3(o, o, o))
     for t in range(tree.nt):
         w.tie[t] = Six(none, none, none, none, none, none)
     for c in range(tree.nc):
-        a, b, on = tree.body_a[c], tree.body_b[c], ld(active, c)
-        push = weighted(tree, c, w.goal[c], on) + w.push[c]
+        a, on = tree.body_a[c], ld(active, c)
         w.inertia[a] = w.inertia[a] + scaled(tree.stiffness[c], on)
-        w.force[a] = w.force[a] - act_force(tree.place_a[c], push)
-        if b > 0:
-            w.force[b] = w.force[b] + act_force_inv(w.seen[c], push)
+        if tree.body_b[c] > 0:
             tie_rows(tree, c, on, w)
 
 
@@ -171,47 +176,44 @@ def tie_rows(tree, c, on, w):
 
 
 @kernel
-def collect(tree, q, v, tau, w):
-    """To the root: joints are eliminated, from inertias, forces and ties."""
+def eliminate(tree, q, w):
+    """To the root: joints are eliminated, from inertias and ties."""
     for i in range(tree.nj - 1, 0, -1):
-        parent, first, end = tree.parent[i], tree.first_tie[i], tree.end_tie[i]
-        I, f = w.inertia[i], w.force[i]
+        parent, I = tree.parent[i], w.inertia[i]
         for k in range(tree.end[i] - 1, tree.iv[i] - 1, -1):
-            axis = tree.axis[k]
-            u = column(I, axis)
-            inverse = 1.0 / (component(u, axis) + tree.armature[k])
-            gain, torque = u * inverse, ld(tau, k) - component(f, axis)
-            I, f = without(I, u, gain), f + gain * torque
-            w.gain[k], w.rate[k], w.inverse[k] = gain, inverse * torque, inverse
-            if first < end:
-                free_ties(tree, i, k, u, inverse, torque, w)
-        X, bias = joint_placement(tree, i, q, w.turn[i]), carried(tree, i, w.velocity[i], v)
-        if parent == 0:
-            bias = bias + act_inv(X, w.acceleration[0])
-        for t in range(first, end):
-            j = tree.tied[t]
-            w.force[j] = w.force[j] + apply_transposed(w.tie[t], bias)
+            u = column(I, tree.axis[k])
+            inverse = 1.0 / (component(u, tree.axis[k]) + tree.armature[k])
+            gain = u * inverse
+            I = without(I, u, gain)
+            w.gain[k], w.inverse[k] = gain, inverse
+            free_ties(tree, i, k, u, inverse, w)
         if parent > 0:
+            X = joint_placement(tree, i, q, w.turn[i])
             w.inertia[parent] = w.inertia[parent] + act_sym6(X, I)
-            w.force[parent] = w.force[parent] + act_force(X, f + I @ bias)
-            for t in range(first, end):
+            for t in range(tree.first_tie[i], tree.end_tie[i]):
                 take_over(tree, t, parent, act_six(X, w.tie[t]), w)
 
 
 @kernel
-def free_ties(tree, i, k, u, inverse, torque, w):
+def free_ties(tree, i, k, u, inverse, w):
     """Degree of freedom k moves freely: what it takes out of all that body i is tied to."""
-    first, end = tree.first_tie[i], tree.end_tie[i]
-    gains, pair = tree.first_gain[i] + (k - tree.iv[i]) * (end - first) - first, tree.first_pair[i]
-    for t in range(first, end):
+    first, gains, pair = tree.first_tie[i], first_gain(tree, i, k), tree.first_pair[i]
+    for t in range(first, tree.end_tie[i]):
         j, share = tree.tied[t], row(w.tie[t], tree.axis[k])
         gain = share * inverse
         w.tie_gain[gains + t] = gain
         w.tie[t] = less_product(w.tie[t], u, gain)
-        w.inertia[j], w.force[j] = without(w.inertia[j], share, gain), w.force[j] + gain * torque
+        w.inertia[j] = without(w.inertia[j], share, gain)
         for s in range(first, t):
             w.tie[tree.pair[pair]] = less_product(w.tie[tree.pair[pair]], share, w.tie_gain[gains + s])
             pair += 1
+
+
+@kernel
+def first_gain(tree, i, k):
+    """Where the gains of degree of freedom k through the ties of body i are, less the number of the first tie."""
+    first = tree.first_tie[i]
+    return tree.first_gain[i] + (k - tree.iv[i]) * (tree.end_tie[i] - first) - first
 
 
 @kernel
@@ -226,28 +228,6 @@ def take_over(tree, t, parent, tie, w):
 
 
 @kernel
-def through_ties(tree, i, k, motions, w):
-    """The rate of degree of freedom k that comes from motions of the bodies that body i is tied to."""
-    rate, first, end = zero(w.rate), tree.first_tie[i], tree.end_tie[i]
-    gains = tree.first_gain[i] + (k - tree.iv[i]) * (end - first) - first
-    for t in range(first, end):
-        rate = rate - power(motions[tree.tied[t]], w.tie_gain[gains + t])
-    return rate
-
-
-@kernel
-def accelerate(tree, i, q, v, w, a):
-    """The acceleration of body i, and of its joint, by that of its parent."""
-    X = joint_placement(tree, i, q, w.turn[i])
-    acceleration = act_inv(X, w.acceleration[tree.parent[i]]) + carried(tree, i, w.velocity[i], v)
-    for k in range(tree.iv[i], tree.end[i]):
-        rate = w.rate[k] - power(acceleration, w.gain[k]) + through_ties(tree, i, k, w.acceleration, w)
-        st(a, k, rate)
-        acceleration = add_along(acceleration, tree.axis[k], rate)
-    w.acceleration[i] = acceleration
-
-
-@kernel
 def seen_motion(tree, c, motions, w):
     """What constraint c sees of the motions of its bodies; the world has none."""
     a, b = tree.body_a[c], tree.body_b[c]
@@ -259,68 +239,49 @@ def seen_motion(tree, c, motions, w):
 
 
 @kernel
-def roll_out(tree, q, v, active, w, a):
-    """To the leaves, over the bodies that support constraints: accelerations; returns what is left of the constraints."""
-    residual = zero(q)
+def push_back(tree, q, tau, alive, w, a):
+    """To the root: what is left of the equations of motion, and the torques that it asks of joints."""
     for i in range(1, tree.nj):
-        if tree.supports[i]:
-            accelerate(tree, i, q, v, w, a)
+        body, velocity = tree.inertia[i], w.velocity[i]
+        w.force[i] = body @ w.acceleration[i] + cross_force(velocity, body @ velocity)
     for c in range(tree.nc):
-        miss = (seen_motion(tree, c, w.acceleration, w) - w.goal[c]) * ld(active, c)
-        w.miss[c], residual = miss, largest_row(tree, c, miss, residual)
-    return residual
-
-
-@kernel
-def push_back(tree, q, alive, w):
-    """To the root: forces follow what is left of the constraints, and their changes reach all supporting joints."""
-    o = zero(q)
-    for i in range(tree.nj):
-        if tree.supports[i]:
-            w.force[i] = Force(Vec3(o, o, o), Vec3(o, o, o))
-    for c in range(tree.nc):
-        a, b, step = tree.body_a[c], tree.body_b[c], weighted(tree, c, w.miss[c], alive)
-        w.push[c] = w.push[c] - step
-        w.force[a] = w.force[a] + act_force(tree.place_a[c], step)
-        if b > 0:
-            w.force[b] = w.force[b] - act_force_inv(w.seen[c], step)
+        i, j, push = tree.body_a[c], tree.body_b[c], w.push[c] - weighted(tree, c, w.miss[c], lift(1.0, alive))
+        w.force[i] = w.force[i] - act_force(tree.place_a[c], push)
+        w.force[j] = w.force[j] + act_force_inv(w.seen[c], push)
     for i in range(tree.nj - 1, 0, -1):
-        if tree.supports[i]:
-            df, first, end = w.force[i], tree.first_tie[i], tree.end_tie[i]
-            for k in range(tree.end[i] - 1, tree.iv[i] - 1, -1):
-                torque, gains = component(df, tree.axis[k]), tree.first_gain[i] + (k - tree.iv[i]) * (end - first) - first
-                df = df - w.gain[k] * torque
-                w.rate[k] = -(w.inverse[k] * torque)
-                for t in range(first, end):
-                    w.force[tree.tied[t]] = w.force[tree.tied[t]] - w.tie_gain[gains + t] * torque
-            parent = tree.parent[i]
-            if parent > 0:
-                w.force[parent] = w.force[parent] + act_force(joint_placement(tree, i, q, w.turn[i]), df)
+        f, parent = w.force[i], tree.parent[i]
+        for k in range(tree.end[i] - 1, tree.iv[i] - 1, -1):
+            torque = ld(tau, k) - tree.armature[k] * ld(a, k) - component(f, tree.axis[k])
+            f = f + w.gain[k] * torque
+            w.rate[k] = w.inverse[k] * torque * alive
+            for t in range(tree.first_tie[i], tree.end_tie[i]):
+                j = tree.tied[t]
+                w.force[j] = w.force[j] + w.tie_gain[first_gain(tree, i, k) + t] * torque
+        if parent > 0:
+            w.force[parent] = w.force[parent] + act_force(joint_placement(tree, i, q, w.turn[i]), f)
 
 
 @kernel
-def pass_on(tree, q, active, w, a):
-    """To the leaves: changes of accelerations; returns what is left of the constraints, and how much of it changed."""
-    residual = largest = zero(q)
+def step(tree, q, w, a):
+    """To the leaves: steps of accelerations."""
     for i in range(1, tree.nj):
-        if tree.supports[i]:
-            change = act_inv(joint_placement(tree, i, q, w.turn[i]), w.change[tree.parent[i]])
-            for k in range(tree.iv[i], tree.end[i]):
-                rate = w.rate[k] - power(change, w.gain[k]) + through_ties(tree, i, k, w.change, w)
-                st(a, k, ld(a, k) + rate)
-                change = add_along(change, tree.axis[k], rate)
-            w.change[i], w.acceleration[i] = change, w.acceleration[i] + change
+        change = act_inv(joint_placement(tree, i, q, w.turn[i]), w.change[tree.parent[i]])
+        for k in range(tree.iv[i], tree.end[i]):
+            rate = w.rate[k] - power(change, w.gain[k])
+            for t in range(tree.first_tie[i], tree.end_tie[i]):
+                rate = rate - power(w.change[tree.tied[t]], w.tie_gain[first_gain(tree, i, k) + t])
+            st(a, k, ld(a, k) + rate)
+            change = add_along(change, tree.axis[k], rate)
+        w.change[i], w.acceleration[i] = change, w.acceleration[i] + change
+
+
+@kernel
+def measure(tree, active, alive, w):
+    """Forces follow what is left of the constraints; returns the largest of it, and of how much it changed."""
+    residual = largest = zero(active)
     for c in range(tree.nc):
-        step = seen_motion(tree, c, w.change, w) * ld(active, c)
-        miss = w.miss[c] + step
-        w.miss[c], residual = miss, largest_row(tree, c, miss, residual)
-        largest = largest_row(tree, c, step, largest)
+        moved = seen_motion(tree, c, w.change, w) * ld(active, c)
+        miss = w.miss[c] + moved
+        w.miss[c], w.push[c] = miss, w.push[c] - weighted(tree, c, miss, alive)
+        residual, largest = largest_row(tree, c, miss, residual), largest_row(tree, c, moved, largest)
     return residual, largest
-
-
-@kernel
-def finish(tree, q, v, w, a):
-    """To the leaves, over the bodies that support nothing."""
-    for i in range(1, tree.nj):
-        if not tree.supports[i]:
-            accelerate(tree, i, q, v, w, a)

@@ -20,6 +20,9 @@ class Plan(NamedTuple):
     answer: int = 0
 
 
+NOTHING = Plan()
+
+
 class Places:
     """Rows in the order in which the tree is walked depth first, so that each body supports those of a range of places."""
 

@@ -13,7 +13,6 @@ from saltus.constraints.nodes import Plan
 from saltus.constraints.osim import AT_ONCE, BY_FACTORS, _osim
 from saltus.constraints.osim_base import _osim_base, _osim_base_times
 from saltus.constraints.osim_ltl import _osim_ltl
-from saltus.constraints.response import _response
 from saltus.constraints.tables import ConstrainedModel
 from saltus.kernel import Algorithm
 

@@ -38,7 +38,6 @@ from saltus.model.joint_kernels import component, joint_placement, joint_turn
 from saltus.spatial.algebra import Force, Mat3, Motion, Sym3, Vec3, act_force, power
 from saltus.spatial.inertia import Sym6, act_sym6, add_rigid, as_sym6, column, scaled, without
 
-
 DELASSUS, BY_FACTORS, AT_ONCE = 0, 1, 2
 """What is asked for: the matrix itself; the inverse of the damped one, by factoring it; the same from augmented inertias."""
 

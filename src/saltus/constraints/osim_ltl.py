@@ -17,7 +17,7 @@ from saltus.constraints.system import direction, fill_row, unit_force
 from saltus.constraints.tables import constrained
 from saltus.dynamics.crba import collect
 from saltus.dynamics.ltl import factor
-from saltus.kernel import Layout, kernel, ld, lift, st, st_symmetric, tail, zero
+from saltus.kernel import Layout, kernel, ld, lift, st, st_symmetric, zero
 from saltus.model.joint_kernels import axis_seen_from, joint_placement, placed_after
 from saltus.spatial.algebra import SE3, Mat3, Motion, Sym3, Vec2, Vec3, power
 from saltus.spatial.inertia import Rigid, act_solid
@@ -104,12 +104,12 @@ def meet_rows(tree, w):
     nv, nm = tree.nv, tree.nm
     for c in range(tree.nc):
         for r in range(tree.first_row[c], tree.end_row[c]):
-            row = tail(w.J, r * nv)
+            row = r * nv
             for n in range(tree.first_mover[c], tree.end_mover[c]):
                 k = tree.mover[n]
-                entry, i = ld(row, k), tree.above[k]
+                entry, i = ld(w.J, row + k), tree.above[k]
                 while i >= 0:
-                    st(row, i, ld(row, i) - ld(w.M, i * nv + k) * entry)
+                    st(w.J, row + i, ld(w.J, row + i) - ld(w.M, i * nv + k) * entry)
                     i = tree.above[i]
                 st(w.scaled, k, entry * ld(w.inverse, k))
             for s in range(r + 1):

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from saltus.kernel import defines, kernel
 from saltus.model.joint_kernels import component
-from saltus.spatial.algebra import Force, Mat3, Sym3, Vec3, act_force, power
+from saltus.spatial.algebra import Force, Mat3, Sym3, Vec3, act_force
 from saltus.spatial.inertia import Sym6
 
 
@@ -60,14 +60,6 @@ def act_six(X, s):
 def apply(s, f):
     """S f"""
     return s.a * f.lin.x + s.b * f.lin.y + s.c * f.lin.z + s.d * f.ang.x + s.e * f.ang.y + s.f * f.ang.z
-
-
-@kernel
-def apply_transposed(s, m):
-    """S^T m"""
-    return Force(
-        Vec3(power(m, s.a), power(m, s.b), power(m, s.c)), Vec3(power(m, s.d), power(m, s.e), power(m, s.f))
-    )
 
 
 @kernel

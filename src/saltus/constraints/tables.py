@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from saltus.constraints.constraint import Constraint
-from saltus.constraints.nodes import Places, Plan, find_nodes
+from saltus.constraints.nodes import NOTHING, Places, Plan, find_nodes
 from saltus.constraints.ties import find_ties
 from saltus.kernel import Layout, declare
 from saltus.model.checks import Array, ModelError
@@ -25,14 +25,15 @@ CONSTRAINT_INTS: Layout = INTS.extended(
     nv=dict.fromkeys(("joined", "passive")),
     nc=dict.fromkeys(("body_a", "body_b", "point", "next_held", "first_row", "end_row", "first_mover", "end_mover",
                       "tie", "swapped", "given")),
-    nm=dict.fromkeys(("row_axis", "row_at", "holder", "block_end")),
+    nm=dict.fromkeys(("row_axis", "before", "row_at", "holder", "block_end")),
     ns=dict.fromkeys(("mover",)),
     nk=dict.fromkeys(("group",)),
     nt=dict.fromkeys(("tied", "moved", "turned_over")),
     np=dict.fromkeys(("pair",)),
 )  # fmt: skip
 """`pulled`: a constraint has a gain on its placement. `held`: the first constraint whose frame A is on this body, or -1;
-`next_held`: the next one there. `supports`: the body moves a constrained one. `row_axis`: which of the six rows it is.
+`next_held`: the next one there. `supports`: the body moves a constrained one. `row_axis`: which of the six rows it is; `before`:
+the row before it, the tree along which a dense matrix is factored.
 `mover`: the degrees of freedom that move body a or b of a constraint, from the leaves to the root. `joined`: as `above`, in
 the tree along which a matrix can be factored that ties the bodies of each loop. `given`: the first of the user's rows that
 the constraint has, or -1. `passive`: the degrees of freedom without actuators, `passives` many, for inverse dynamics.
@@ -64,7 +65,7 @@ class ConstrainedModel:
         mu: float,
         tolerance: float = 0.0,
         most_iterations: int = 1,
-        plan: Plan = Plan(),
+        plan: Plan = NOTHING,
         passive: Sequence[int] = (),
     ) -> None:
         if model.coupling is not None:
@@ -166,7 +167,8 @@ def fill_constraints(ints: Any, reals: Any, model: Model, constraints: Sequence[
         ints.pulled[0] |= constraint.kp > 0
         ints.first_row[c], ints.end_row[c] = row, row + constraint.dim
         for axis in constraint.rows:
-            ints.row_axis[row], reals.mu[row] = 0 if constraint.dofs else axis, mu * constraint.weight[axis]
+            ints.row_axis[row], ints.before[row] = 0 if constraint.dofs else axis, row - 1
+            reals.mu[row] = mu * constraint.weight[axis]
             row += 1
         ints.given[c] = given if constraint.dofs else -1
         given += constraint.dim if constraint.dofs else 0

@@ -58,9 +58,7 @@ def find_ties(model: Model, constraints: Sequence[Constraint]) -> Ties:
         gains += len(each) * model.joints[i].nv
         ordered = sorted(each)
         pair += [index[high, low] for n, high in enumerate(ordered) for low in ordered[:n]]
-    moved = [
-        index[max(parents[i], j), min(parents[i], j)] if 0 < parents[i] != j else -1 for i, j in index
-    ]
+    moved = [index[max(parents[i], j), min(parents[i], j)] if 0 < parents[i] != j else -1 for i, j in index]
     pairs = [sorted((x.joint_a, x.joint_b)) for x in constraints]
     return Ties(
         first_tie=first_tie,
