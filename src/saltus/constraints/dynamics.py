@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from saltus.arrays import Array, ArrayLike
 from saltus.constraints.constrained_aba import _constrained_aba
 from saltus.constraints.constraint import Constraint
-from saltus.constraints.defaults import DefaultInputs, beside, is_single
 from saltus.constraints.impact import Impact, _impact
 from saltus.constraints.inverse_dynamics import InverseDynamics, _inverse_dynamics
 from saltus.constraints.kkt import solve_kkt
@@ -22,7 +20,7 @@ from saltus.constraints.operational_space import OSIM_METHODS, RESPONSES, Factor
 from saltus.constraints.prox_ltl import _prox_ltl
 from saltus.constraints.prox_ltls import _prox_ltls
 from saltus.constraints.prox_pv import _prox_pv
-from saltus.constraints.report import Reported
+from saltus.constraints.report import iterations_of, residual_of, status_of
 from saltus.constraints.response import _response
 from saltus.constraints.system import _constrained_system
 from saltus.constraints.tables import ConstrainedModel
@@ -42,6 +40,8 @@ METHODS: dict[str, Callable[[ConstrainedModel, tuple[Any, ...]], tuple[Array, Ar
 """Each takes (q, v, tau, active, target, start), those in `TAKE_ROWS` the user's rows as well, and returns accelerations,
 forces, and (iterations, residual, change)."""
 
+DOUBLE, SINGLE = np.dtype(np.float64), np.dtype(np.float32)
+
 SOFT = {"soft": "prox_ltls", "pv_soft": "constrained_aba"}
 """The first iteration of another method: constraints as springs of compliance mu, as MuJoCo has them."""
 
@@ -52,8 +52,7 @@ TAKE_ROWS = {"prox_ltl", "prox_ltls", "kkt"}
 """Methods that take rows given by users."""
 
 
-@dataclass(frozen=True, eq=False)
-class Solution(Reported):
+class Solution(NamedTuple):
     """Accelerations and forces, each with the leading shape of the inputs, and how the iteration ended."""
 
     a: Array  # (..., nv) [rad/s^2, m/s^2]
@@ -62,6 +61,21 @@ class Solution(Reported):
         Array  # (..., 3) iterations; largest row that is left of the constraints [m/s^2, rad/s^2]; and its last change
     )
     tolerance: float
+
+    @property
+    def iterations(self) -> Array:
+        """(...)"""
+        return iterations_of(self.report)
+
+    @property
+    def residual(self) -> Array:
+        """(...), the largest row that is left of the constraints [m/s^2, rad/s^2]."""
+        return residual_of(self.report)
+
+    @property
+    def status(self) -> Array:
+        """(...) of `Status`."""
+        return status_of(self.report, self.tolerance)
 
 
 class ConstrainedDynamics:
@@ -103,7 +117,10 @@ class ConstrainedDynamics:
         self._run, self._loops = METHODS[solver], loops
         self._plans: dict[Plan, ConstrainedModel] = {}
         self._actuated: dict[bytes, ConstrainedModel] = {}
-        self._defaults, self._takes_rows = DefaultInputs(self._problem), solver in TAKE_ROWS
+        none = np.zeros(self._problem.nm)
+        self._all: tuple[Any, ...] = (np.ones(self._problem.nc), none, none, np.zeros((self._problem.nu, model.nv)))
+        self._one = self._all if solver in TAKE_ROWS else self._all[:3]
+        self._kept: dict[Any, tuple[Any, ...]] = {}
 
     def solve(
         self,
@@ -124,18 +141,35 @@ class ConstrainedDynamics:
         external: (..., njoints, 6), forces on each joint's body in its own frame, linear first [N, N m], as in `aba`.
         rows: (..., nu, nv), the rows of all `UserRows`, one below the other.
         """
-        everything, nothing, given = self._defaults.like(q, v, tau)
+        rest = self._one
+        if not (q.__class__ is np.ndarray and q.ndim == 1 and q.dtype is DOUBLE):
+            rest = self._rest(q, v, tau)[: len(self._one)]
         if rows is not None or self._problem.nu:
-            given = self._checked(rows)
+            rows = self._checked(rows)
         if external is not None:
             tau = tau + (gravity(self.model, q) - gravity(self.model, q, external))
-        inputs: tuple[Any, ...] = (
-            q, v, tau, everything if active is None else active, nothing if target is None else target,
-            nothing if start is None else start,
-        )  # fmt: skip
-        if self._takes_rows:
-            inputs = (*inputs, given)
-        return Solution(*self._run(self._problem, inputs), self.tolerance)
+        if not (active is target is start is rows is None):
+            given = zip((active, target, start, rows), rest, strict=False)
+            rest = tuple(default if value is None else value for value, default in given)
+        a, forces, report = self._run(self._problem, (q, v, tau, *rest))
+        return Solution(a, forces, report, self.tolerance)
+
+    def _rest(self, *arrays: Any) -> tuple[Any, ...]:
+        """All constraints active, no targets, no forces to start from, no rows: of the type of these arrays, where they are."""
+        q, on_gpu = arrays[0], hasattr(arrays[0], "__cuda_array_interface__")
+        dtype = SINGLE if all(map(_is_single, arrays)) else DOUBLE
+        key = (dtype, on_gpu or (q.shape[:-1] if isinstance(q, np.ndarray) else ()))
+        rest = self._kept.get(key)
+        if rest is None:
+            rest = tuple(x.astype(dtype) for x in self._all)
+            if on_gpu:
+                from saltus.kernel.cuda import to_device
+
+                rest = tuple(map(to_device, rest))
+            elif isinstance(q, np.ndarray) and q.ndim == 2:  # the short way wants a leading axis of all inputs
+                rest = tuple(np.tile(x, (len(q), *[1] * x.ndim)) for x in rest)
+            self._kept = {key: rest}
+        return rest
 
     def impact(
         self,
@@ -165,7 +199,7 @@ class ConstrainedDynamics:
         >>> bool(np.abs(speed).max() < 1e-8), bool(after.impulses[2] > 0)
         (True, True)
         """
-        everything, _, given = self._defaults.like(q, v)
+        everything, _, _, given = self._rest(q, v)
         if rows is not None or self._problem.nu:
             given = self._checked(rows)
         if not hasattr(restitution, "__cuda_array_interface__"):
@@ -176,7 +210,11 @@ class ConstrainedDynamics:
                 raise ValueError(
                     f"impact: restitution has shape {restitution.shape}, expected a number or (..., {count})"
                 )
-            restitution = beside(q, restitution * np.ones(count, np.float32 if is_single(q, v) else np.float64))
+            restitution = restitution * np.ones(count, SINGLE if _is_single(q) and _is_single(v) else DOUBLE)
+            if hasattr(q, "__cuda_array_interface__"):
+                from saltus.kernel.cuda import to_device
+
+                restitution = to_device(restitution)
         inputs = (q, v, everything if active is None else active, restitution, given)
         after, impulses, report = _impact.call(self._problem, inputs)
         return Impact(after, impulses, report, self.tolerance)
@@ -209,7 +247,7 @@ class ConstrainedDynamics:
         >>> bool(np.abs(dynamics.solve(q, still, standing.tau).a).max() < 1e-8)
         True
         """
-        everything, _, given = self._defaults.like(q, v, a)
+        everything, _, _, given = self._rest(q, v, a)
         if rows is not None or self._problem.nu:
             given = self._checked(rows)
         inputs = (q, v, a, everything if active is None else active, given)
@@ -267,10 +305,10 @@ class ConstrainedDynamics:
         default that matrix.
         rows: as in `solve`.
         """
-        everything, nothing, given = self._defaults.like(q)
+        everything, nothing, _, given = self._rest(q)
         if rows is not None or self._problem.nu:
             given = self._checked(rows)
-        still = beside(q, np.zeros(self.model.nv, np.float32 if is_single(q) else np.float64))
+        still = np.zeros(self.model.nv, getattr(q, "dtype", DOUBLE))
         inputs = (q, still, still, everything if active is None else active, nothing, given)
         inertia, _, J, _ = _constrained_system.call(self._problem, inputs)
         return factor_kkt(self._problem, inertia if M is None else M, J)
@@ -336,6 +374,9 @@ class ConstrainedDynamics:
         return self._plans[plan]
 
     def _active(self, q: ArrayLike, active: ArrayLike | None) -> ArrayLike:
-        if active is not None:
-            return active
-        return self._defaults.like(q).everything
+        return self._rest(q)[0] if active is None else active
+
+
+def _is_single(array: Any) -> bool:
+    interface = getattr(array, "__cuda_array_interface__", None)
+    return (getattr(array, "dtype", None) if interface is None else np.dtype(interface["typestr"])) == SINGLE
