@@ -141,7 +141,7 @@ class ConstrainedDynamics:
         external: (..., njoints, 6), forces on each joint's body in its own frame, linear first [N, N m], as in `aba`.
         rows: (..., nu, nv), the rows of all `UserRows`, one below the other.
         """
-        rest = self._one
+        rest: tuple[Any, ...] = self._one
         if not (q.__class__ is np.ndarray and q.ndim == 1 and q.dtype is DOUBLE):
             rest = self._rest(q, v, tau)[: len(self._one)]
         if rows is not None or self._problem.nu:
@@ -155,7 +155,7 @@ class ConstrainedDynamics:
         return Solution(a, forces, report, self.tolerance)
 
     def _rest(self, *arrays: Any) -> tuple[Any, ...]:
-        """All constraints active, no targets, no forces to start from, no rows: of the type of these arrays, where they are."""
+        """All constraints active, no targets, nothing to start from, no rows: of the type of these arrays, where they are."""
         q, on_gpu = arrays[0], hasattr(arrays[0], "__cuda_array_interface__")
         dtype = SINGLE if all(map(_is_single, arrays)) else DOUBLE
         key = (dtype, on_gpu or (q.shape[:-1] if isinstance(q, np.ndarray) else ()))
