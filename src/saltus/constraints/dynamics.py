@@ -155,7 +155,7 @@ class ConstrainedDynamics:
         return Solution(a, forces, report, self.tolerance)
 
     def _rest(self, *arrays: Any) -> tuple[Any, ...]:
-        """All constraints active, no targets, nothing to start from, no rows: of the type of these arrays, where they are."""
+        """All constraints active, no targets, no start, no rows: of the type of these arrays, and where they are."""
         q, on_gpu = arrays[0], hasattr(arrays[0], "__cuda_array_interface__")
         dtype = SINGLE if all(map(_is_single, arrays)) else DOUBLE
         key = (dtype, on_gpu or (q.shape[:-1] if isinstance(q, np.ndarray) else ()))
