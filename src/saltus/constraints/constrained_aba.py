@@ -18,10 +18,10 @@ before, its quantities are still at hand and do not go through memory, as in aba
 | Delta f_i | `-f` in `push_back` | change of force between two iterations | body |
 | | `light`, `bias` | inertia and bias force of a body with all that hangs on it and supports no constraint | body |
 
-Reference: A. Sathya, J. Carpentier, Constrained articulated body dynamics algorithms, algorithms 1 to 3; 1 / mu stands for
-its mu. Here, the second and further iterations send differences of accelerations outwards, too; and the second looks at what
-the equations of motion themselves leave, since inertias as large as 1 / mu leave errors of that size times those of rounding.
-Loops: loop_aba.py.
+Reference: A. Sathya, J. Carpentier, Constrained articulated body dynamics algorithms, algorithms 1 to 3; 1 / mu stands
+for its mu. Here, the second and further iterations send differences of accelerations outwards, too; and the second
+looks at what the equations of motion themselves leave, since inertias as large as 1 / mu leave errors of that size
+times those of rounding. Loops: loop_aba.py.
 """
 
 from __future__ import annotations
@@ -210,8 +210,8 @@ def roll_out(tree, q, v, active, w, a):
 
 @kernel
 def push_back(tree, q, tau, whole, alive, w, a):
-    """To the root: forces follow what is left of the constraints, and their changes reach all supporting joints; the whole of
-    what is left of the equations of motion, if asked for."""
+    """To the root: forces follow what is left of the constraints, and their changes reach all supporting joints; if asked for,
+    the whole of what is left of the equations of motion."""
     o = zero(q)
     none = Force(Vec3(o, o, o), Vec3(o, o, o))
     f = none

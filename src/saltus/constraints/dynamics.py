@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from enum import IntEnum
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +10,8 @@ import numpy as np
 from saltus.arrays import Array, ArrayLike
 from saltus.constraints.constrained_aba import _constrained_aba
 from saltus.constraints.constraint import Constraint
+from saltus.constraints.impact import Impact, _impact
+from saltus.constraints.inverse_dynamics import InverseDynamics, _inverse_dynamics
 from saltus.constraints.kkt import solve_kkt
 from saltus.constraints.kkt_factors import KKTFactors, factor_kkt
 from saltus.constraints.loop_aba import _loop_aba
@@ -19,10 +20,13 @@ from saltus.constraints.operational_space import OSIM_METHODS, RESPONSES, Factor
 from saltus.constraints.prox_ltl import _prox_ltl
 from saltus.constraints.prox_ltls import _prox_ltls
 from saltus.constraints.prox_pv import _prox_pv
+from saltus.constraints.report import iterations_of, residual_of, status_of
 from saltus.constraints.response import _response
 from saltus.constraints.system import _constrained_system
 from saltus.constraints.tables import ConstrainedModel
+from saltus.dynamics.rnea import gravity
 from saltus.model.checks import ModelError
+from saltus.model.joints import JointKind
 from saltus.model.model import Model
 
 METHODS: dict[str, Callable[[ConstrainedModel, tuple[Any, ...]], tuple[Array, Array, Array]]] = {
@@ -33,25 +37,19 @@ METHODS: dict[str, Callable[[ConstrainedModel, tuple[Any, ...]], tuple[Array, Ar
     "prox_pv": _prox_pv.call,
     "kkt": solve_kkt,
 }
-"""Each takes (q, v, tau, active, target, start) and returns accelerations, forces, and (iterations, residual, change)."""
+"""Each takes (q, v, tau, active, target, start), those in `TAKE_ROWS` the user's rows as well, and returns accelerations,
+forces, and (iterations, residual, change)."""
+
+DOUBLE, SINGLE = np.dtype(np.float64), np.dtype(np.float32)
 
 SOFT = {"soft": "prox_ltls", "pv_soft": "constrained_aba"}
 """The first iteration of another method: constraints as springs of compliance mu, as MuJoCo has them."""
 
-DOUBLE, SINGLE = np.dtype(np.float64), np.dtype(np.float32)
-
 TREES_ONLY = {"constrained_aba", "prox_pv"}
 """Methods for contacts; they know nothing of constraints between two moving bodies."""
 
-
-class Status(IntEnum):
-    """How an iteration ended."""
-
-    CONVERGED = 0  # all constraints are met to the tolerance
-    LEAST_SQUARES = (
-        1  # they contradict each other: accelerations do not change any more, and miss them as little as can be
-    )
-    STOPPED = 2  # after the most iterations allowed
+TAKE_ROWS = {"prox_ltl", "prox_ltls", "kkt"}
+"""Methods that take rows given by users."""
 
 
 class Solution(NamedTuple):
@@ -59,24 +57,25 @@ class Solution(NamedTuple):
 
     a: Array  # (..., nv) [rad/s^2, m/s^2]
     forces: Array  # (..., nm) on body a of each constraint, along its rows [N, N m]
-    report: Array  # (..., 3) iterations; largest row that is left of the constraints; and its last change
+    report: (
+        Array  # (..., 3) iterations; largest row that is left of the constraints [m/s^2, rad/s^2]; and its last change
+    )
     tolerance: float
 
     @property
     def iterations(self) -> Array:
         """(...)"""
-        return self.report[..., 0].astype(int)
+        return iterations_of(self.report)
 
     @property
     def residual(self) -> Array:
         """(...), the largest row that is left of the constraints [m/s^2, rad/s^2]."""
-        return self.report[..., 1]
+        return residual_of(self.report)
 
     @property
     def status(self) -> Array:
         """(...) of `Status`."""
-        still = np.where(self.report[..., 2] <= self.tolerance, Status.LEAST_SQUARES, Status.STOPPED)
-        return np.where(self.residual <= self.tolerance, Status.CONVERGED, still)
+        return status_of(self.report, self.tolerance)
 
 
 class ConstrainedDynamics:
@@ -98,23 +97,29 @@ class ConstrainedDynamics:
         if method not in METHODS and method not in SOFT:
             raise ModelError(f"unknown method {method!r}, expected one of {', '.join([*METHODS, *SOFT])}")
         loops = [constraint.name for constraint in constraints if constraint.joint_b > 0]
-        solver, most_iterations = (SOFT[method], 1) if method in SOFT else (method, most_iterations)
+        solver, iterations = (SOFT[method], 1) if method in SOFT else (method, most_iterations)
         if loops and solver == "constrained_aba":
             solver = "loop_aba"
         if loops and solver in TREES_ONLY:
             rest = ", ".join(set(METHODS) - TREES_ONLY)
             raise ModelError(f"method {method!r} is for contacts; {loops[0]!r} ties two bodies, expected one of {rest}")
+        given = [constraint.name for constraint in constraints if constraint.dofs]
+        if given and solver not in TAKE_ROWS:
+            rest = ", ".join(sorted(TAKE_ROWS))
+            raise ModelError(f"method {method!r} takes no rows of users, such as {given[0]!r}, expected one of {rest}")
         if not (0 < mu < np.inf and tolerance >= 0 and most_iterations > 0):
             raise ModelError(
                 f"mu = {mu}, tolerance = {tolerance}, most_iterations = {most_iterations}: expected positive numbers"
             )
         self.model, self.constraints, self.method = model, tuple(constraints), method
-        self.mu, self.tolerance = mu, tolerance
-        self._problem = ConstrainedModel(model, constraints, mu, tolerance, most_iterations)
+        self.mu, self.tolerance, self.most_iterations = mu, tolerance, most_iterations
+        self._problem = ConstrainedModel(model, constraints, mu, tolerance, iterations)
         self._run, self._loops = METHODS[solver], loops
         self._plans: dict[Plan, ConstrainedModel] = {}
+        self._actuated: dict[bytes, ConstrainedModel] = {}
         none = np.zeros(self._problem.nm)
-        self._one = (np.ones(self._problem.nc), none, none)
+        self._all: tuple[Any, ...] = (np.ones(self._problem.nc), none, none, np.zeros((self._problem.nu, model.nv)))
+        self._one = self._all if solver in TAKE_ROWS else self._all[:3]
         self._kept: dict[Any, tuple[Any, ...]] = {}
 
     def solve(
@@ -125,45 +130,186 @@ class ConstrainedDynamics:
         active: ArrayLike | None = None,
         target: ArrayLike | None = None,
         start: ArrayLike | None = None,
+        external: ArrayLike | None = None,
+        rows: ArrayLike | None = None,
     ) -> Solution:
         """Accelerations and forces for `q` (..., nq), `v` and `tau` (..., nv).
 
         active: (..., nc), 1 for constraints that hold and 0 for others; all by default.
         target: (..., nm), accelerations asked of the constraints, zero by default.
         start: (..., nm), forces to start from.
+        external: (..., njoints, 6), forces on each joint's body in its own frame, linear first [N, N m], as in `aba`.
+        rows: (..., nu, nv), the rows of all `UserRows`, one below the other.
         """
-        rest = self._one if q.__class__ is np.ndarray and q.ndim == 1 and q.dtype is DOUBLE else self._rest(q, v, tau)
-        if not (active is target is start is None):
-            given = zip((active, target, start), rest, strict=True)
+        rest: tuple[Any, ...] = self._one
+        if not (q.__class__ is np.ndarray and q.ndim == 1 and q.dtype is DOUBLE):
+            rest = self._rest(q, v, tau)[: len(self._one)]
+        if rows is not None or self._problem.nu:
+            rows = self._checked(rows)
+        if external is not None:
+            tau = tau + (gravity(self.model, q) - gravity(self.model, q, external))
+        if not (active is target is start is rows is None):
+            given = zip((active, target, start, rows), rest, strict=False)
             rest = tuple(default if value is None else value for value, default in given)
         a, forces, report = self._run(self._problem, (q, v, tau, *rest))
         return Solution(a, forces, report, self.tolerance)
 
     def _rest(self, *arrays: Any) -> tuple[Any, ...]:
-        """All constraints active, no targets and no forces to start from: beside these arrays, of their type, where they are."""
+        """All constraints active, no targets, no start, no rows: of the type of these arrays, and where they are."""
         q, on_gpu = arrays[0], hasattr(arrays[0], "__cuda_array_interface__")
-        dtype = SINGLE if all(_is_single(x) for x in arrays) else DOUBLE
+        dtype = SINGLE if all(map(_is_single, arrays)) else DOUBLE
         key = (dtype, on_gpu or (q.shape[:-1] if isinstance(q, np.ndarray) else ()))
         rest = self._kept.get(key)
         if rest is None:
-            rest = tuple(x.astype(dtype) for x in self._one)
+            rest = tuple(x.astype(dtype) for x in self._all)
             if on_gpu:
                 from saltus.kernel.cuda import to_device
 
                 rest = tuple(map(to_device, rest))
             elif isinstance(q, np.ndarray) and q.ndim == 2:  # the short way wants a leading axis of all inputs
-                rest = tuple(np.tile(x, (len(q), 1)) for x in rest)
+                rest = tuple(np.tile(x, (len(q), *[1] * x.ndim)) for x in rest)
             self._kept = {key: rest}
         return rest
 
-    def factor(self, q: ArrayLike, active: ArrayLike | None = None, M: ArrayLike | None = None) -> KKTFactors:
+    def impact(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        active: ArrayLike | None = None,
+        restitution: ArrayLike = 0.0,
+        rows: ArrayLike | None = None,
+    ) -> Impact:
+        """Velocities just after the active constraints are met at once, at `q` (..., nq), with velocities `v` (..., nv).
+
+            M (v+ - v-) = J^T impulses,      J v+ = -restitution J v-
+
+        active: (..., nc), as in `solve`: the contacts that strike, and whatever holds already (loops, other feet).
+        restitution: one number or (..., nc), from 0 (nothing bounces) to 1 (no energy is lost).
+        rows: as in `solve`.
+
+        What holds already has no velocity to give back. The method is that of `prox_ltl`, whatever `solve` uses.
+
+        >>> import numpy as np, saltus as sl
+        >>> robot = sl.load_robot("quadruped")
+        >>> feet = [sl.Contact(robot, foot) for foot in sl.robot_frames("quadruped").feet]
+        >>> q, v = robot.reference_configurations["standing"], np.zeros(robot.nv)
+        >>> v[2] = -1.0  # it lands
+        >>> after = sl.ConstrainedDynamics(robot, feet).impact(q, v)
+        >>> speed = sl.frame_velocity(robot, q, after.v, "LF_FOOT")[:3]
+        >>> bool(np.abs(speed).max() < 1e-8), bool(after.impulses[2] > 0)
+        (True, True)
+        """
+        everything, _, _, given = self._rest(q, v)
+        if rows is not None or self._problem.nu:
+            given = self._checked(rows)
+        if not hasattr(restitution, "__cuda_array_interface__"):
+            restitution, count = np.asarray(restitution), self._problem.nc
+            if not ((restitution >= 0) & (restitution <= 1)).all():
+                raise ValueError(f"impact: restitution is {restitution}, expected numbers from 0 to 1")
+            if restitution.shape[-1:] not in ((), (count,)):
+                raise ValueError(
+                    f"impact: restitution has shape {restitution.shape}, expected a number or (..., {count})"
+                )
+            restitution = restitution * np.ones(count, SINGLE if _is_single(q) and _is_single(v) else DOUBLE)
+            if hasattr(q, "__cuda_array_interface__"):
+                from saltus.kernel.cuda import to_device
+
+                restitution = to_device(restitution)
+        inputs = (q, v, everything if active is None else active, restitution, given)
+        after, impulses, report = _impact.call(self._problem, inputs)
+        return Impact(after, impulses, report, self.tolerance)
+
+    def inverse_dynamics(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        a: ArrayLike,
+        active: ArrayLike | None = None,
+        actuated: ArrayLike | None = None,
+        rows: ArrayLike | None = None,
+    ) -> InverseDynamics:
+        """Torques and forces of the constraints for the accelerations `a` (..., nv), at `q` (..., nq) and `v` (..., nv).
+
+            M a + b = S^T tau + J^T forces
+
+        Forces are the least, weighted as the constraints are, that carry what has no actuator; torques do the rest. Where no
+        forces can, the rows without actuator are missed by as little as can be, as `residual` [N, N m] and `status` say.
+
+        active, rows: as in `solve`.
+        actuated: (nv,), whether each degree of freedom has an actuator; by default all but those of free flyers.
+
+        >>> import numpy as np, saltus as sl
+        >>> robot = sl.load_robot("quadruped")
+        >>> feet = [sl.Contact(robot, foot) for foot in sl.robot_frames("quadruped").feet]
+        >>> dynamics, still = sl.ConstrainedDynamics(robot, feet), np.zeros(robot.nv)
+        >>> q = robot.reference_configurations["standing"]
+        >>> standing = dynamics.inverse_dynamics(q, still, still)
+        >>> bool(np.abs(dynamics.solve(q, still, standing.tau).a).max() < 1e-8)
+        True
+        """
+        everything, _, _, given = self._rest(q, v, a)
+        if rows is not None or self._problem.nu:
+            given = self._checked(rows)
+        inputs = (q, v, a, everything if active is None else active, given)
+        tau, forces, report = _inverse_dynamics.call(self._driven(actuated), inputs)
+        return InverseDynamics(tau, forces, report, self.tolerance)
+
+    def _checked(self, rows: ArrayLike) -> ArrayLike:
+        """The user's rows; kernels check the rest of them."""
+        users, shape = [c for c in self.constraints if c.dofs], (self._problem.nu, self.model.nv)
+        if not users:
+            raise ValueError("rows are given, but no constraint takes them, expected one made by UserRows")
+        if rows is None:
+            names = ", ".join(repr(user.name) for user in users)
+            raise ValueError(f"rows is None, expected (..., {shape[0]}, {shape[1]}), for {names}")
+        if not hasattr(rows, "__cuda_array_interface__") and np.shape(rows)[-2:] == shape:
+            used, start = np.any(np.reshape(rows, (-1, *shape)), axis=0), 0
+            for user in users:
+                for k in np.flatnonzero(used[start : start + user.dim].any(0)):
+                    if k not in user.dofs:
+                        raise ValueError(
+                            f"rows are not 0 in column {k}, expected only in the dofs {user.dofs} of {user.name!r}"
+                        )
+                start += user.dim
+        return rows
+
+    def _driven(self, actuated: ArrayLike | None) -> ConstrainedModel:
+        """The problem, with the degrees of freedom that have actuators marked."""
+        if actuated is None:
+            driven = np.ones(self.model.nv, bool)
+            for joint in self.model.joints:
+                if joint.kind == JointKind.FREE_FLYER:
+                    driven[joint.iv : joint.iv + joint.nv] = False
+        else:
+            driven = np.asarray(actuated, bool)
+            if driven.shape != (self.model.nv,):
+                raise ValueError(f"inverse_dynamics: actuated has shape {driven.shape}, expected ({self.model.nv},)")
+        key = driven.tobytes()
+        if key not in self._actuated:
+            self._actuated[key] = ConstrainedModel(
+                self.model, self.constraints, self.mu, self.tolerance, self.most_iterations,
+                passive=np.flatnonzero(~driven).tolist(),
+            )  # fmt: skip
+        return self._actuated[key]
+
+    def factor(
+        self,
+        q: ArrayLike,
+        active: ArrayLike | None = None,
+        M: ArrayLike | None = None,
+        rows: ArrayLike | None = None,
+    ) -> KKTFactors:
         """The sparse Cholesky factors of the KKT matrix [[-mu, J], [J^T, M]] at `q` (..., nq).
 
-        M: (..., nv, nv), any positive definite matrix that is zero where the inertia matrix is, by the structure of the tree; by
-        default that matrix.
+        M: (..., nv, nv), any positive definite matrix that is zero where the inertia matrix is, by the structure of the tree;
+        by default that matrix.
+        rows: as in `solve`.
         """
+        everything, nothing, _, given = self._rest(q)
+        if rows is not None or self._problem.nu:
+            given = self._checked(rows)
         still = np.zeros(self.model.nv, getattr(q, "dtype", DOUBLE))
-        inputs = (q, still, still, self._active(q, active), np.zeros(self._problem.nm, still.dtype))
+        inputs = (q, still, still, everything if active is None else active, nothing, given)
         inertia, _, J, _ = _constrained_system.call(self._problem, inputs)
         return factor_kkt(self._problem, inertia if M is None else M, J)
 
@@ -221,6 +367,8 @@ class ConstrainedDynamics:
         return name
 
     def _planned(self, plan: Plan) -> ConstrainedModel:
+        if self._problem.nu:
+            raise ModelError("Delassus and operational-space matrices are for frames, expected no UserRows")
         if plan not in self._plans:
             self._plans[plan] = ConstrainedModel(self.model, self.constraints, self.mu, plan=plan)
         return self._plans[plan]

@@ -21,7 +21,8 @@ sections III and IV, algorithm 1.
 
 from __future__ import annotations
 
-from saltus.constraints.system import AXES, BODIES, aim_rows, collect_bodies, move_bodies
+from saltus.constraints.dense import factor_block, solve_block
+from saltus.constraints.system import AXES, BODIES, aim_rows, collect_bodies, move_bodies, take_rows
 from saltus.constraints.tables import constrained
 from saltus.dynamics.ltl import factor, solve_lower, solve_upper
 from saltus.kernel import Layout, fabs, kernel, ld, less, lift, maximum, minimum, select, some, st, zero
@@ -37,23 +38,31 @@ WORK = Layout(
 
 
 @constrained(
-    inputs={"q": "nq", "v": "nv", "tau": "nv", "active": "nc", "target": "nm", "start": "nm"},
+    inputs={"q": "nq", "v": "nv", "tau": "nv", "active": "nc", "target": "nm", "start": "nm", "rows": "nu nv"},
     outputs={"a": "nv", "forces": "nm", "report": "3"},
     work=WORK,
 )
-def _prox_ltl(tree, q, v, tau, active, target, start, w, a, forces, report):
-    nv, o = tree.nv, zero(q)
+def _prox_ltl(tree, q, v, tau, active, target, start, rows, w, a, forces, report):
     move_bodies(tree, q, v, w)
     collect_bodies(tree, q, tau, w, w.M, w.rest)
     aim_rows(tree, active, target, w, w.J, w.goal)
-    factor(tree.above, nv, w.M, w.inverse)
-    project(tree, w)
-    factor_dense(w.delassus, w.scale, tree.nm)
-
+    take_rows(tree, active, target, rows, w.J, w.goal)
     for c in range(tree.nc):
         for r in range(tree.first_row[c], tree.end_row[c]):
             st(w.push, r, ld(start, r) * ld(active, c))
-            st(w.miss, r, lift(1e300, o))
+    settle(tree, w, a, forces, report)
+
+
+@kernel
+def settle(tree, w, a, forces, report):
+    """Accelerations and forces of the system M, rest, J, goal, from the forces in `push` on, and how the iteration ended."""
+    nv, o = tree.nv, zero(a)
+    factor(tree.above, nv, w.M, w.inverse)
+    project(tree, w)
+    factor_block(w.delassus, w.scale, tree.nm, 0, tree.nm)
+
+    for r in range(tree.nm):
+        st(w.miss, r, lift(1e300, o))
     residual, change, count, going = o, o, o, less(-1.0, o)
     for _ in range(tree.most_iterations[0]):
         if some(going):
@@ -109,41 +118,12 @@ def project(tree, w):
 
 
 @kernel
-def factor_dense(A, D, n):
-    """In place: the lower triangle of A becomes L of L D^-1 L^T, L with a unit diagonal."""
-    for k in range(n):
-        inverse = 1.0 / ld(A, k * n + k)
-        st(D, k, inverse)
-        for i in range(k + 1, n):
-            ratio = ld(A, i * n + k) * inverse
-            for j in range(k + 1, i + 1):
-                st(A, i * n + j, ld(A, i * n + j) - ratio * ld(A, j * n + k))
-        for i in range(k + 1, n):
-            st(A, i * n + k, ld(A, i * n + k) * inverse)
-
-
-@kernel
-def solve_dense(L, D, n, x):
-    """x = (L D^-1 L^T)^-1 x"""
-    for i in range(n):
-        total = ld(x, i)
-        for j in range(i):
-            total = total - ld(L, i * n + j) * ld(x, j)
-        st(x, i, total)
-    for i in range(n - 1, -1, -1):
-        total = ld(x, i) * ld(D, i)
-        for j in range(i + 1, n):
-            total = total - ld(L, j * n + i) * ld(x, j)
-        st(x, i, total)
-
-
-@kernel
 def iterate(tree, alive, w):
     """One step of the proximal method; what it leaves of the constraints is mu times the step."""
     residual = change = zero(w.goal)
     for r in range(tree.nm):
         st(w.step, r, ld(w.goal, r) + tree.mu[r] * ld(w.push, r))
-    solve_dense(w.delassus, w.scale, tree.nm, w.step)
+    solve_block(w.delassus, w.scale, tree.nm, 0, tree.nm, w.step)
     for r in range(tree.nm):
         step = (ld(w.step, r) - ld(w.push, r)) * alive
         miss = tree.mu[r] * step

@@ -19,13 +19,13 @@ from saltus.spatial.algebra import SE3, Force, Mat3, Motion, Sym3, Vec3, act_for
 from saltus.spatial.inertia import Sym6
 
 CONSTRAINT_INTS: Layout = INTS.extended(
-    one=dict.fromkeys(("most_iterations", "pulled", "base", "augmented", "answer")),
-    nj=dict.fromkeys(("held", "supports", "inner", "near", "last_held",
-                      "fork_held", "ends", "last_end", "first_under", "end_under", "node", "node_above", "first_at",
+    one=dict.fromkeys(("most_iterations", "pulled", "base", "augmented", "answer", "passives")),
+    nj=dict.fromkeys(("held", "supports", "inner", "near", "last_held", "fork_held", "ends", "last_end",
+                      "first_under", "end_under", "node", "node_above", "first_at",
                       "first_tie", "end_tie", "first_gain", "first_pair")),
-    nv=dict.fromkeys(("joined",)),
+    nv=dict.fromkeys(("joined", "passive")),
     nc=dict.fromkeys(("body_a", "body_b", "point", "next_held", "first_row", "end_row", "first_mover", "end_mover",
-                      "tie", "swapped")),
+                      "tie", "swapped", "given")),
     nm=dict.fromkeys(("row_axis", "before", "row_at", "holder", "block_end")),
     ns=dict.fromkeys(("mover",)),
     nk=dict.fromkeys(("group",)),
@@ -33,16 +33,19 @@ CONSTRAINT_INTS: Layout = INTS.extended(
     np=dict.fromkeys(("pair",)),
 )  # fmt: skip
 """`pulled`: a constraint has a gain on its placement. `held`: the first constraint whose frame A is on this body, or -1;
-`next_held`: the next one there. `supports`: the body moves a constrained one. Of its
-children only those that do: `inner`, there are some; `near`, the body just after is one; `fork_held`, one is not the body just
-after; `last_held`, it is the last one of its parent. `ends`: a child does not; `last_end`: it is the last such of its parent. `row_axis`: which of the six rows it is; `before`:
-the row before it, the tree along which a dense matrix is factored.
-`mover`: the degrees of freedom that move body a or b of a constraint, from the leaves to the root. `joined`: as `above`, in
-the tree along which a matrix can be factored that ties the bodies of each loop.
+`next_held`: the next one there. `row_axis`: which of the six rows it is; `before`: the row before it, the tree along
+which a dense matrix is factored. `mover`: the degrees of freedom that move body a or b of a constraint, from the leaves
+to the root. `joined`: as `above`, in the tree along which a matrix can be factored that ties the bodies of each loop.
+`given`: the first of the user's rows that the constraint has, or -1. `passive`: the degrees of freedom without
+actuators, `passives` many, for inverse dynamics.
+
+`supports`: the body moves a constrained one. Of its children only those that do: `inner`, there are some; `near`, the
+body just after is one; `fork_held`, one is not the body just after; `last_held`, it is the last one of its parent.
+`ends`: a child does not; `last_end`: it is the last such of its parent.
 
 Rows in the order of the tree: `row_at[p]` is the p-th row, of constraint `holder[p]`; body i supports those of places
-`first_under[i]` to `end_under[i]`. `base`: the body of a free flyer that supports some, or 0. Rows of places p to `block_end[p]`
-are those of the same limb of the base (of the same tree, if there is no base). Nodes: see nodes.py; ties: see
+`first_under[i]` to `end_under[i]`. `base`: the body of a free flyer that supports some, or 0. Rows of places p to
+`block_end[p]` are those of the same limb of the base (of the same tree, if there is no base). Nodes: nodes.py; ties:
 ties.py."""
 
 CONSTRAINT_REALS: Layout = REALS.extended(
@@ -50,8 +53,8 @@ CONSTRAINT_REALS: Layout = REALS.extended(
     nc={"place_a": SE3, "place_b": SE3, "weight": Motion, "stiffness": Sym6, "kp": None, "kd": None},
     nm={"mu": None, "row_force": Force},
 )
-"""`mu`: of each row. `row_force`: of the row at each place, its unit force on body a. `weight`: 1 / mu of each of the six, 0 where a constraint has no such row. `stiffness`:
-K^T diag(weight) K in the frame of body a."""
+"""`mu`: of each row. `row_force`: of the row at each place, its unit force on body a. `weight`: 1 / mu of each of the six, 0
+where a constraint has no such row. `stiffness`: K^T diag(weight) K in the frame of body a."""
 
 constrained = partial(declare, tables(CONSTRAINT_INTS, CONSTRAINT_REALS))
 """The decorator of every algorithm on constrained models."""
@@ -68,6 +71,7 @@ class ConstrainedModel:
         tolerance: float = 0.0,
         most_iterations: int = 1,
         plan: Plan = NOTHING,
+        passive: Sequence[int] = (),
     ) -> None:
         if model.coupling is not None:
             raise ModelError(f"model {model.name!r} has mimic joints, which cannot be constrained yet")
@@ -75,6 +79,7 @@ class ConstrainedModel:
         self.joints = model.joints
         self.mu = mu * np.concatenate([np.empty(0), *(x.weight[list(x.rows)] for x in self.constraints)])  # of each row
         self.nc, self.nm = len(self.constraints), sum(constraint.dim for constraint in self.constraints)
+        self.nu = sum(constraint.dim for constraint in self.constraints if constraint.dofs)
         movers = [moving(model, constraint) for constraint in self.constraints]
         places = Places(model, self.constraints)
         nodes = find_nodes(model, places, plan)
@@ -89,16 +94,20 @@ class ConstrainedModel:
             "nm": self.nm,
             "nmv": self.nm * model.nv,
             "nmm": self.nm**2,
+            "nu": self.nu,
         }
 
         def fill(ints: Any, reals: Any) -> None:
             ints.most_iterations[0], reals.tolerance[0] = most_iterations, tolerance
+            ints.passives[0] = len(passive)
+            for n, k in enumerate(passive):
+                ints.passive[n] = k
             fill_constraints(ints, reals, model, self.constraints, mu)
             fill_supports(ints, model)
             ints.base[0], ints.augmented[0], ints.answer[0] = places.base, plan.augmented, plan.answer
             for p, (c, k) in enumerate(places.rows):
                 ints.row_at[p], ints.holder[p], ints.block_end[p] = ints.first_row[c] + k, c, places.block_end[p]
-                reals.row_force[p] = act_force(reals.place_a[c], unit(self.constraints[c].rows[k]))
+                reals.row_force[p] = act_force(reals.place_a[c], unit(ints.row_axis[ints.first_row[c] + k]))
             for name in ("first_under", "end_under"):
                 fill_field(getattr(ints, name), getattr(places, name))
             for name, values in {**nodes._asdict(), **ties._asdict()}.items():
@@ -117,9 +126,12 @@ class ConstrainedModel:
 
 
 def moving(model: Model, constraint: Constraint) -> list[int]:
-    """The degrees of freedom that move body a or b, the last one first."""
+    """The degrees of freedom that move body a or b, or those of given rows and all that move them; the last one first."""
     dofs: set[int] = set()
-    for body in (constraint.joint_a, constraint.joint_b):
+    bodies = {
+        i for i, joint in enumerate(model.joints) if set(constraint.dofs) & set(range(joint.iv, joint.iv + joint.nv))
+    }
+    for body in (constraint.joint_a, constraint.joint_b, *bodies):
         while body > 0:
             joint = model.joints[body]
             dofs.update(range(joint.iv, joint.iv + joint.nv))
@@ -130,14 +142,15 @@ def moving(model: Model, constraint: Constraint) -> list[int]:
 def elimination_tree(
     above: Any, nv: int, constraints: Sequence[Constraint], movers: Sequence[Sequence[int]]
 ) -> list[int]:
-    """For every degree of freedom the last one before it that its elimination touches, if loops tie all that move them."""
+    """For every degree of freedom the last one before it that its elimination touches, if loops tie all that move them, and
+    given rows all that they touch."""
     touched: list[set[int]] = []
     for k in range(nv):
         before = int(above[k])
         touched.append(set() if before < 0 else touched[before] | {before})
     touched = [set(each) for each in touched]
     for constraint, dofs in zip(constraints, movers, strict=True):
-        if constraint.joint_b > 0:
+        if constraint.joint_b > 0 or constraint.dofs:
             for k in dofs:
                 touched[k] |= {i for i in dofs if i < k}
     parents = [-1] * nv
@@ -152,7 +165,7 @@ def fill_constraints(ints: Any, reals: Any, model: Model, constraints: Sequence[
     turned = [canonical_rotation(joint.kind, joint.axis) for joint in model.joints]
     for i in range(model.njoints):
         ints.held[i] = -1
-    row = 0
+    row = given = 0
     for c, constraint in enumerate(constraints):
         a, b = constraint.joint_a, constraint.joint_b
         ints.body_a[c], ints.body_b[c], ints.point[c] = a, b, constraint.point
@@ -160,8 +173,11 @@ def fill_constraints(ints: Any, reals: Any, model: Model, constraints: Sequence[
         ints.pulled[0] |= constraint.kp > 0
         ints.first_row[c], ints.end_row[c] = row, row + constraint.dim
         for axis in constraint.rows:
-            ints.row_axis[row], reals.mu[row], ints.before[row] = axis, mu * constraint.weight[axis], row - 1
+            ints.row_axis[row], ints.before[row] = 0 if constraint.dofs else axis, row - 1
+            reals.mu[row] = mu * constraint.weight[axis]
             row += 1
+        ints.given[c] = given if constraint.dofs else -1
+        given += constraint.dim if constraint.dofs else 0
         for body in (a, b):
             while body > 0:
                 ints.supports[body], body = 1, model.joints[body].parent
@@ -169,7 +185,8 @@ def fill_constraints(ints: Any, reals: Any, model: Model, constraints: Sequence[
         reals.place_a[c] = se3(place)
         reals.place_b[c] = se3(seen_from(turned[b], constraint.placement_b, np.eye(3)))
         weight = np.zeros(6)
-        weight[list(constraint.rows)] = 1.0 / (mu * constraint.weight[list(constraint.rows)])
+        if not constraint.dofs:
+            weight[list(constraint.rows)] = 1.0 / (mu * constraint.weight[list(constraint.rows)])
         reals.weight[c] = Motion(Vec3(*weight[:3]), Vec3(*weight[3:]))
         reals.stiffness[c] = stiffness(place, weight)
         reals.kp[c], reals.kd[c] = constraint.kp, constraint.kd

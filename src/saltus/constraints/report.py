@@ -1,0 +1,54 @@
+"""How an iteration ended, for everything that is computed by one."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+import numpy as np
+
+from saltus.arrays import Array
+
+
+class Status(IntEnum):
+    """How an iteration ended."""
+
+    CONVERGED = 0  # all constraints are met to the tolerance
+    LEAST_SQUARES = (
+        1  # they contradict each other: accelerations do not change any more, and miss them as little as can be
+    )
+    STOPPED = 2  # after the most iterations allowed
+
+
+def iterations_of(report: Array) -> Array:
+    return report[..., 0].astype(int)
+
+
+def residual_of(report: Array) -> Array:
+    return report[..., 1]
+
+
+def status_of(report: Array, tolerance: float) -> Array:
+    still = np.where(report[..., 2] <= tolerance, Status.LEAST_SQUARES, Status.STOPPED)
+    return np.where(report[..., 1] <= tolerance, Status.CONVERGED, still)
+
+
+class Reported:
+    """What a result says about its iteration."""
+
+    report: Array
+    tolerance: float
+
+    @property
+    def iterations(self) -> Array:
+        """(...)"""
+        return iterations_of(self.report)
+
+    @property
+    def residual(self) -> Array:
+        """(...), the largest row that is left of what was asked for, in its units."""
+        return residual_of(self.report)
+
+    @property
+    def status(self) -> Array:
+        """(...) of `Status`."""
+        return status_of(self.report, self.tolerance)
