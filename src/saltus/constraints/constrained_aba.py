@@ -210,8 +210,8 @@ def roll_out(tree, q, v, active, w, a):
 
 @kernel
 def push_back(tree, q, tau, whole, alive, w, a):
-    """To the root: forces follow what is left of the constraints, and their changes reach all supporting joints; if asked for,
-    the whole of what is left of the equations of motion."""
+    """To the root: forces follow what is left of the constraints, and their changes reach all supporting joints; or the
+    whole of what is left of the equations of motion does."""
     o = zero(q)
     none = Force(Vec3(o, o, o), Vec3(o, o, o))
     f = none
