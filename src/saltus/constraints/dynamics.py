@@ -57,9 +57,7 @@ class Solution(NamedTuple):
 
     a: Array  # (..., nv) [rad/s^2, m/s^2]
     forces: Array  # (..., nm) on body a of each constraint, along its rows [N, N m]
-    report: (
-        Array  # (..., 3) iterations; largest row that is left of the constraints [m/s^2, rad/s^2]; and its last change
-    )
+    report: Array  # (..., 3) iterations; largest row that is left of the constraints; and its last change
     tolerance: float
 
     @property
