@@ -84,7 +84,7 @@ class ConstrainedDynamics:
         model: Model,
         constraints: Sequence[Constraint],
         method: str = "constrained_aba",
-        mu: float = 1e-5,
+        mu: float = 1e-6,
         tolerance: float = 1e-9,
         most_iterations: int = 50,
     ) -> None:
@@ -299,8 +299,8 @@ class ConstrainedDynamics:
     ) -> KKTFactors:
         """The sparse Cholesky factors of the KKT matrix [[-mu, J], [J^T, M]] at `q` (..., nq).
 
-        M: (..., nv, nv), any positive definite matrix that is zero where the inertia matrix is, by the structure of the tree; by
-        default that matrix.
+        M: (..., nv, nv), any positive definite matrix that is zero where the inertia matrix is, by the structure of the tree;
+        by default that matrix.
         rows: as in `solve`.
         """
         everything, nothing, _, given = self._rest(q)

@@ -1,7 +1,7 @@
 """Ties between bodies that loops make, and those that eliminating joints makes of them (loop_aba.py).
 
-Joints are eliminated from the last body to the first. A body that goes ties those it was tied to among each other, and to its
-parent: which of them is known beforehand, from the tree and the constraints.
+Joints are eliminated from the last body to the first. A body that goes ties those it was tied to among each other, and
+to its parent: which of them is known beforehand, from the tree and the constraints.
 """
 
 from __future__ import annotations
