@@ -58,9 +58,7 @@ class Solution(NamedTuple):
 
     a: Array  # (..., nv) [rad/s^2, m/s^2]
     forces: Array  # (..., nm) on body a of each constraint, along its rows [N, N m]
-    report: (
-        Array  # (..., 3) iterations; largest row that is left of the constraints [m/s^2, rad/s^2]; and its last change
-    )
+    report: Array  # (..., 3) iterations; largest row that is left of the constraints; and its last change
     tolerance: float
 
     @property
@@ -117,7 +115,7 @@ class ConstrainedDynamics:
         self._problem = ConstrainedModel(model, constraints, mu, tolerance, iterations)
         self._run, self._loops = METHODS[solver], loops
         self._plans: dict[Plan, ConstrainedModel] = {}
-        self._actuated: dict[bytes, ConstrainedModel] = {}
+        self._actuated: dict[bytes | None, ConstrainedModel] = {}
         none = np.zeros(self._problem.nm)
         self._all: tuple[Any, ...] = (np.ones(self._problem.nc), none, none, np.zeros((self._problem.nu, model.nv)))
         self._one = self._all if solver in TAKE_ROWS else self._all[:3]
@@ -204,14 +202,7 @@ class ConstrainedDynamics:
         if rows is not None or self._problem.nu:
             given = self._checked(rows)
         if not hasattr(restitution, "__cuda_array_interface__"):
-            restitution, count = np.asarray(restitution), self._problem.nc
-            if not ((restitution >= 0) & (restitution <= 1)).all():
-                raise ValueError(f"impact: restitution is {restitution}, expected numbers from 0 to 1")
-            if restitution.shape[-1:] not in ((), (count,)):
-                raise ValueError(
-                    f"impact: restitution has shape {restitution.shape}, expected a number or (..., {count})"
-                )
-            restitution = restitution * np.ones(count, SINGLE if _is_single(q) and _is_single(v) else DOUBLE)
+            restitution = self._spread(restitution, SINGLE if _is_single(q) and _is_single(v) else DOUBLE)
             if hasattr(q, "__cuda_array_interface__"):
                 from saltus.kernel.cuda import to_device
 
@@ -274,23 +265,32 @@ class ConstrainedDynamics:
                 start += user.dim
         return rows
 
+    def _spread(self, restitution: ArrayLike, dtype: Any) -> Array:
+        """A restitution for each constraint."""
+        count = self._problem.nc
+        if restitution.__class__ is float and 0.0 <= restitution <= 1.0:
+            return np.full(count, restitution, dtype)
+        restitution = np.asarray(restitution)
+        if not ((restitution >= 0) & (restitution <= 1)).all():
+            raise ValueError(f"impact: restitution is {restitution}, expected numbers from 0 to 1")
+        if restitution.shape[-1:] not in ((), (count,)):
+            raise ValueError(f"impact: restitution has shape {restitution.shape}, expected a number or (..., {count})")
+        return restitution * np.ones(count, dtype)
+
     def _driven(self, actuated: ArrayLike | None) -> ConstrainedModel:
-        """The problem, with the degrees of freedom that have actuators marked."""
-        if actuated is None:
-            driven = np.ones(self.model.nv, bool)
-            for joint in self.model.joints:
-                if joint.kind == JointKind.FREE_FLYER:
-                    driven[joint.iv : joint.iv + joint.nv] = False
-        else:
-            driven = np.asarray(actuated, bool)
-            if driven.shape != (self.model.nv,):
-                raise ValueError(f"inverse_dynamics: actuated has shape {driven.shape}, expected ({self.model.nv},)")
-        key = driven.tobytes()
+        """The problem, with the degrees of freedom that have no actuator marked."""
+        nv, key = self.model.nv, None if actuated is None else np.asarray(actuated, bool).tobytes()
         if key not in self._actuated:
+            if actuated is None:
+                floating = [joint for joint in self.model.joints if joint.kind == JointKind.FREE_FLYER]
+                passive = [k for joint in floating for k in range(joint.iv, joint.iv + joint.nv)]
+            elif np.shape(actuated) == (nv,):
+                passive = np.flatnonzero(~np.asarray(actuated, bool)).tolist()
+            else:
+                raise ValueError(f"inverse_dynamics: actuated has shape {np.shape(actuated)}, expected ({nv},)")
             self._actuated[key] = ConstrainedModel(
-                self.model, self.constraints, self.mu, self.tolerance, self.most_iterations,
-                passive=np.flatnonzero(~driven).tolist(),
-            )  # fmt: skip
+                self.model, self.constraints, self.mu, self.tolerance, self.most_iterations, passive=passive
+            )
         return self._actuated[key]
 
     def factor(
