@@ -60,7 +60,19 @@ from saltus.model import (
 )
 from saltus.model.manifold import difference, distance, integrate, interpolate, random_configuration
 from saltus.model.manifold_jacobians import difference_jacobians, integrate_jacobians
-from saltus.simulation import Drift, Interrupted, RolloutError, Trajectory, conservation_drift, rollout
+from saltus.simulation import (
+    Drift,
+    Interrupted,
+    RolloutError,
+    Task,
+    Trajectory,
+    center_of_mass_task,
+    conservation_drift,
+    constraint_drift,
+    motors_of,
+    rollout,
+    task_torques,
+)
 
 __version__ = "0.1.0"
 
@@ -88,15 +100,18 @@ __all__ = [
     "Shape",
     "Solution",
     "Status",
+    "Task",
     "Trajectory",
     "aba",
     "center_of_mass",
     "center_of_mass_jacobian",
+    "center_of_mass_task",
     "centroidal_momentum",
     "centroidal_momentum_drift",
     "centroidal_momentum_matrix",
     "centroidal_momentum_rate",
     "conservation_drift",
+    "constraint_drift",
     "crba",
     "difference",
     "difference_jacobians",
@@ -126,6 +141,7 @@ __all__ = [
     "ltl",
     "minverse",
     "model_loops",
+    "motors_of",
     "nonlinear_effects",
     "potential_energy",
     "random_configuration",
@@ -136,5 +152,6 @@ __all__ = [
     "rollout",
     "save_urdf",
     "set_threads",
+    "task_torques",
     "view",
 ]

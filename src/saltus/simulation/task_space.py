@@ -1,0 +1,107 @@
+"""Task-space inverse dynamics: the torques of the motors that make a constrained robot move as wanted.
+
+    min  |W (J a - goal)|^2 + damping |u|^2      over u,      a = a_0 + G u  the constrained dynamics under u
+
+Constrained dynamics are affine in the torques, so a_0 and the columns of G are accelerations under no torque and under one
+of each motor: one batch of the constrained forward dynamics. Constraints are respected whatever the tasks ask for; what has
+no motor, a free base and passive joints, gets no torque. Redundant motors share the work in the least-squares sense.
+
+| symbol | code | what | shape |
+|---|---|---|---|
+| u | `u` | torques of the motors | nu |
+| a_0, G | `free`, `response` | accelerations without torques, and by a unit of each | nv, nv nu |
+| W J, W goal | `J`, `goal` | tasks, one below the other, weighted | k nv, k |
+
+Cost: nu + 1 constrained forward dynamics, and a least-squares problem of size k x nu.
+
+Reference: J. Carpentier, R. Budhiraja, N. Mansard, Proximal and sparse resolution of constrained dynamic equations (2021),
+section V-E, where a reference of the centre of mass is followed this way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from saltus.arrays import Array, ArrayLike
+from saltus.constraints.dynamics import ConstrainedDynamics
+from saltus.dynamics.centroidal import center_of_mass_jacobian, centroidal_momentum_drift
+from saltus.model.joints import JointKind
+from saltus.model.model import Model
+
+DAMPING = 1e-12
+"""On torques squared, against accelerations squared [1/(kg m^2)^2]: decides between torques that do the same."""
+
+
+class Task(NamedTuple):
+    """Accelerations that are wanted, J a = goal."""
+
+    J: Array  # (..., k, nv)
+    goal: Array  # (..., k) what is wanted, less what there is at a = 0
+    weight: float = 1.0  # of its errors against those of other tasks
+
+
+def center_of_mass_task(model: Model, q: ArrayLike, v: ArrayLike, wanted: ArrayLike, weight: float = 1.0) -> Task:
+    """The centre of mass accelerates as `wanted` (..., 3) [m/s^2]."""
+    drift = np.asarray(centroidal_momentum_drift(model, q, v))[..., :3] / model.total_mass
+    return Task(np.asarray(center_of_mass_jacobian(model, q)), np.asarray(wanted) - drift, weight)
+
+
+def motors_of(model: Model) -> list[int]:
+    """The degrees of freedom that have a motor: those with an effort limit that is not zero, but for a free base's."""
+    passive = {JointKind.FREE_FLYER, JointKind.PLANAR}
+    return [
+        k
+        for joint in model.joints
+        if not (joint.parent == 0 and joint.kind in passive)
+        for k in range(joint.iv, joint.iv + joint.nv)
+        if model.effort_limit[k] > 0
+    ]
+
+
+def task_torques(
+    dynamics: ConstrainedDynamics,
+    q: ArrayLike,
+    v: ArrayLike,
+    tasks: Sequence[Task],
+    *,
+    motors: Sequence[int] | None = None,
+    active: ArrayLike | None = None,
+    external: ArrayLike | None = None,
+) -> Array:
+    """Torques (..., nv) [N m, N] at `q` (..., nq), `v` (..., nv) by which accelerations are as near to the tasks as can be.
+
+    motors: the degrees of freedom that may have torques; by default `motors_of(model)`.
+    active: (..., nc), as in `ConstrainedDynamics.solve`.
+    external: (..., nv), torques that act besides.
+
+    >>> import saltus as sl
+    >>> robot = sl.load_robot("quadruped")
+    >>> feet = [sl.Contact(robot, foot) for foot in sl.robot_frames("quadruped").feet]
+    >>> dynamics = sl.ConstrainedDynamics(robot, feet)
+    >>> q, v = robot.reference_configurations["standing"], np.zeros(robot.nv)
+    >>> up = sl.center_of_mass_task(robot, q, v, [0.0, 0.0, 1.0])
+    >>> a = dynamics.solve(q, v, sl.task_torques(dynamics, q, v, [up])).a
+    >>> (sl.center_of_mass_jacobian(robot, q) @ a).round(6) + 0.0
+    array([0., 0., 1.])
+    """
+    model = dynamics.model
+    chosen = motors_of(model) if motors is None else list(motors)
+    q, v = np.asarray(q, float)[..., None, :], np.asarray(v, float)[..., None, :]
+    trials = np.zeros((len(chosen) + 1, model.nv))
+    trials[np.arange(1, len(trials)), chosen] = 1.0
+    if external is not None:
+        trials = trials + np.asarray(external)[..., None, :]
+    mask = None if active is None else np.asarray(active, float)[..., None, :]
+    a = dynamics.solve(q, v, trials, mask).a  # (..., nu + 1, nv)
+    free, response = a[..., :1, :], a[..., 1:, :] - a[..., :1, :]
+    J = np.concatenate([task.weight * task.J for task in tasks], axis=-2)
+    goal = np.concatenate([task.weight * task.goal for task in tasks], axis=-1)
+    A = J @ np.swapaxes(response, -1, -2)
+    left = goal - (J @ np.swapaxes(free, -1, -2))[..., 0]
+    normal = np.swapaxes(A, -1, -2) @ A + DAMPING * np.eye(len(chosen))
+    tau = np.zeros((*left.shape[:-1], model.nv))
+    tau[..., chosen] = np.linalg.solve(normal, (np.swapaxes(A, -1, -2) @ left[..., None]))[..., 0]
+    return tau
