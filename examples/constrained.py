@@ -69,7 +69,7 @@ def sway(t: float, size: Sequence[float], period: float = 2.5) -> Array:
 
 
 def controller(scene: Scene) -> Function:
-    """The centre of mass follows its reference; as far as that leaves room, the base stays upright and the joints in place."""
+    """The centre of mass follows its reference; where that leaves room, the base stays upright and the joints in place."""
     robot, start, reference = scene.robot, scene.q, scene.reference
     assert reference is not None
     home, motors = sl.center_of_mass(robot, start), sl.motors_of(robot)
@@ -106,7 +106,7 @@ def standing(
 
 
 def four_bar(reference: Any = None) -> Scene:
-    """The linkage (m = 3): swinging by itself from where it is let go, or its centre of mass moved to and fro by the crank."""
+    """The linkage (m = 3): swinging by itself from where it is let go, or moved to and fro by its crank."""
     robot = sl.load_robot("four_bar")
     dynamics = sl.ConstrainedDynamics(robot, sl.model_loops(robot, **BAUMGARTE), method="prox_ltl")
     return Scene(dynamics, robot.reference_configurations["standing"], reference, axes=[0])
@@ -286,7 +286,9 @@ def draw(scene: Scene, motion: sl.Trajectory, drifts: list[sl.Drift], title: str
 
     figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4), layout="constrained")
     for drift in drifts:
-        left.semilogy(motion.t[1:], np.maximum(drift.absolute[1:], 1e-17), linewidth=0.8, label=f"{drift.name} [{drift.unit}]")
+        left.semilogy(
+            motion.t[1:], np.maximum(drift.absolute[1:], 1e-17), linewidth=0.8, label=f"{drift.name} [{drift.unit}]"
+        )
     left.axhline(1e-4, color="0.5", linestyle="--")
     left.set(xlabel="time [s]", ylabel="drift", title=f"{title}: constraints")
     left.legend(fontsize="xx-small", ncols=2)
@@ -345,7 +347,9 @@ if __name__ == "__main__":
     available = [name for name in SCENES if NEEDED.get(name, "biped") in sl.robot_names()]
     shipped = [name for name in SCENES if name not in NEEDED]
     parser = argparse.ArgumentParser(description="Constrained robots, simulated.")
-    parser.add_argument("scenes", nargs="*", metavar="SCENE", help=f"of {', '.join(SCENES)}; by default the shipped robots'")
+    parser.add_argument(
+        "scenes", nargs="*", metavar="SCENE", help=f"of {', '.join(SCENES)}; by default the shipped robots'"
+    )
     parser.add_argument("--seconds", type=float, default=10.0, help="how long")
     parser.add_argument("--folder", type=Path, default=Path("demo"), help="where files go")
     parser.add_argument("--list", action="store_true", help="name the scenes, and end")

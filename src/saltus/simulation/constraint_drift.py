@@ -10,7 +10,10 @@ when the constraint switched on. Only the rows of a constraint count.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from saltus.arrays import Array
 from saltus.constraints.constraint import Constraint
@@ -41,7 +44,7 @@ def constraint_drift(dynamics: ConstrainedDynamics, trajectory: Trajectory) -> l
     ]
 
 
-def _drifts(constraint: Constraint, placements: Array, active: Array) -> list[Drift]:
+def _drifts(constraint: Constraint, placements: Array, active: NDArray[np.bool_]) -> list[Drift]:
     """From placements (..., T, njoints, 4, 4) and whether the constraint holds (..., T)."""
     A = placements[..., constraint.joint_a, :, :] @ constraint.placement_a
     B = placements[..., constraint.joint_b, :, :] @ constraint.placement_b
@@ -62,7 +65,7 @@ def _drifts(constraint: Constraint, placements: Array, active: Array) -> list[Dr
     ]  # fmt: skip
 
 
-def _switched_on(active: Array) -> Array:
+def _switched_on(active: NDArray[np.bool_]) -> NDArray[Any]:
     """For every time (..., T) the index of the one at which what holds now has begun to."""
     begins = active.copy()
     begins[..., 1:] &= ~active[..., :-1]

@@ -137,7 +137,11 @@ def rollout(
         if held and k % held == 0:
             driven.hold(t[k], q, v)
         a = driven(t[k], q, v)
-        whole.tau[..., k, :], whole.forces[..., k, :], whole.active[..., k, :] = driven.tau, driven.forces, driven.active
+        whole.tau[..., k, :], whole.forces[..., k, :], whole.active[..., k, :] = (
+            driven.tau,
+            driven.forces,
+            driven.active,
+        )
         return v, a
 
     v, a = begin(0, q, v)  # complains of what is wrong with the arguments
@@ -173,7 +177,9 @@ def _masks(robot: Model | ConstrainedDynamics, active: ArrayLike | Function | No
     """The function, or an array (..., steps + 1, nc)."""
     if callable(active):
         if not isinstance(robot, ConstrainedDynamics):
-            raise ValueError("rollout: active is for constraints, expected ConstrainedDynamics in the place of the model")
+            raise ValueError(
+                "rollout: active is for constraints, expected ConstrainedDynamics in the place of the model"
+            )
         return active
     count = len(robot.constraints) if isinstance(robot, ConstrainedDynamics) else 0
     array = np.ones(count) if active is None else np.asarray(active)

@@ -1,18 +1,19 @@
 """Task-space inverse dynamics: the torques of the motors that make a constrained robot move as wanted.
 
-    min  |W (J a - goal)|^2 + damping |u|^2      over u,      a = a_0 + G u  the constrained dynamics under u
+    min  |W (J a - goal)|^2 + a little (|forces|^2 + |u|^2)      over u
 
-Constrained dynamics are affine in the torques, so a_0 and the columns of G are accelerations under no torque and under one
-of each motor: one batch of the constrained forward dynamics. Constraints are respected whatever the tasks ask for; what has
-no motor, a free base and passive joints, gets no torque. Redundant motors share the work in the least-squares sense.
+Accelerations a = a_0 + A u and the constraints' forces are affine in the torques u of the motors, so one batch of constrained
+forward dynamics gives both: without torques, and under a unit of each. Constraints are respected whatever the tasks ask for;
+what has no motor, a free base and passive joints, gets no torque. Where torques can push contacts against each other without
+moving anything, forces are the least.
 
 | symbol | code | what | shape |
 |---|---|---|---|
 | u | `u` | torques of the motors | nu |
-| a_0, G | `free`, `response` | accelerations without torques, and by a unit of each | nv, nv nu |
+| J a, forces | `effects` | without torques, and under a unit of each | k + nm, nu + 1 times |
 | W J, W goal | `J`, `goal` | tasks, one below the other, weighted | k nv, k |
 
-Cost: nu + 1 constrained forward dynamics, and a least-squares problem of size k x nu.
+Cost: nu + 1 constrained forward dynamics, and a least-squares problem of nu unknowns.
 
 Reference: J. Carpentier, R. Budhiraja, N. Mansard, Proximal and sparse resolution of constrained dynamic equations (2021),
 section V-E, where a reference of the centre of mass is followed this way.
@@ -31,8 +32,8 @@ from saltus.dynamics.centroidal import center_of_mass_jacobian, centroidal_momen
 from saltus.model.joints import JointKind
 from saltus.model.model import Model
 
-DAMPING = 1e-12
-"""On torques squared, against accelerations squared [1/(kg m^2)^2]: decides between torques that do the same."""
+LESS_FORCE, LESS_TORQUE = 1e-5, 1e-7
+"""Weights of forces and torques, against those of accelerations: they decide between torques that do the same."""
 
 
 class Task(NamedTuple):
@@ -95,13 +96,15 @@ def task_torques(
     if external is not None:
         trials = trials + np.asarray(external)[..., None, :]
     mask = None if active is None else np.asarray(active, float)[..., None, :]
-    a = dynamics.solve(q, v, trials, mask).a  # (..., nu + 1, nv)
-    free, response = a[..., :1, :], a[..., 1:, :] - a[..., :1, :]
+    solution = dynamics.solve(q, v, trials, mask)  # (..., nu + 1, nv) and (..., nu + 1, nm)
     J = np.concatenate([task.weight * task.J for task in tasks], axis=-2)
     goal = np.concatenate([task.weight * task.goal for task in tasks], axis=-1)
-    A = J @ np.swapaxes(response, -1, -2)
-    left = goal - (J @ np.swapaxes(free, -1, -2))[..., 0]
-    normal = np.swapaxes(A, -1, -2) @ A + DAMPING * np.eye(len(chosen))
+    effects = np.concatenate([solution.a @ np.swapaxes(J, -1, -2), LESS_FORCE * solution.forces], axis=-1)
+    response = np.swapaxes(effects[..., 1:, :] - effects[..., :1, :], -1, -2)
+    left = -effects[..., 0, :]
+    left[..., : J.shape[-2]] += goal
+    back = np.swapaxes(response, -1, -2)
+    normal = back @ response + LESS_TORQUE**2 * np.eye(len(chosen))
     tau = np.zeros((*left.shape[:-1], model.nv))
-    tau[..., chosen] = np.linalg.solve(normal, (np.swapaxes(A, -1, -2) @ left[..., None]))[..., 0]
+    tau[..., chosen] = np.linalg.solve(normal, back @ left[..., None])[..., 0]
     return tau
