@@ -4,8 +4,20 @@ Every function takes NumPy arrays with any leading batch axes, or CUDA arrays. C
 """
 
 from saltus import view
-from saltus.constraints.constraint import Constraint, Contact, JointLock, LoopClosure, model_loops
-from saltus.constraints.dynamics import ConstrainedDynamics, Solution, Status
+from saltus.constraints.constraint import (
+    Constraint,
+    Contact,
+    JointLock,
+    LineContact,
+    LoopClosure,
+    SurfaceContact,
+    UserRows,
+    model_loops,
+)
+from saltus.constraints.dynamics import ConstrainedDynamics, Solution
+from saltus.constraints.impact import Impact
+from saltus.constraints.inverse_dynamics import InverseDynamics
+from saltus.constraints.report import Status
 from saltus.dynamics.aba import aba
 from saltus.dynamics.centroidal import (
     center_of_mass,
@@ -85,10 +97,13 @@ __all__ = [
     "Drift",
     "Frame",
     "FrameKind",
+    "Impact",
     "Interrupted",
+    "InverseDynamics",
     "Joint",
     "JointKind",
     "JointLock",
+    "LineContact",
     "Loop",
     "LoopClosure",
     "Mimic",
@@ -100,8 +115,10 @@ __all__ = [
     "Shape",
     "Solution",
     "Status",
+    "SurfaceContact",
     "Task",
     "Trajectory",
+    "UserRows",
     "aba",
     "center_of_mass",
     "center_of_mass_jacobian",

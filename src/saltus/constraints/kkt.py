@@ -20,9 +20,9 @@ RANK = 1e-11
 
 
 def solve_kkt(problem: ConstrainedModel, inputs: tuple[Any, ...]) -> tuple[Array, Array, Array]:
-    """(a, forces, report) for inputs (q, v, tau, active, target, start), as the kernels of other methods return them."""
-    q, v, tau, active, target, _ = inputs
-    M, rest, J, goal = _constrained_system.call(problem, (q, v, tau, active, target))
+    """(a, forces, report) for inputs (q, v, tau, active, target, start, rows), as the kernels of other methods do."""
+    q, v, tau, active, target, _, rows = inputs
+    M, rest, J, goal = _constrained_system.call(problem, (q, v, tau, active, target, rows))
     scale = 1.0 / np.sqrt(problem.mu)
     inverse = np.linalg.solve(M, np.concatenate([rest[..., None], np.swapaxes(J, -1, -2)], -1))
     free, response = inverse[..., 0], inverse[..., 1:] * scale

@@ -21,10 +21,10 @@ sections III and IV, algorithm 1.
 
 from __future__ import annotations
 
-from saltus.constraints.system import AXES, BODIES, aim_rows, collect_bodies, move_bodies
+from saltus.constraints.system import AXES, BODIES, aim_rows, collect_bodies, move_bodies, take_rows
 from saltus.constraints.tables import constrained
 from saltus.dynamics.ltl import factor, solve_lower, solve_upper
-from saltus.kernel import Layout, fabs, kernel, ld, less, lift, maximum, minimum, select, some, st, tail, zero
+from saltus.kernel import Layout, fabs, kernel, ld, less, lift, maximum, minimum, select, some, st, zero
 
 WORK = Layout(
     nj=BODIES,
@@ -37,23 +37,31 @@ WORK = Layout(
 
 
 @constrained(
-    inputs={"q": "nq", "v": "nv", "tau": "nv", "active": "nc", "target": "nm", "start": "nm"},
+    inputs={"q": "nq", "v": "nv", "tau": "nv", "active": "nc", "target": "nm", "start": "nm", "rows": "nu nv"},
     outputs={"a": "nv", "forces": "nm", "report": "3"},
     work=WORK,
 )
-def _prox_ltl(tree, q, v, tau, active, target, start, w, a, forces, report):
-    nv, o = tree.nv, zero(q)
+def _prox_ltl(tree, q, v, tau, active, target, start, rows, w, a, forces, report):
     move_bodies(tree, q, v, w)
     collect_bodies(tree, q, tau, w, w.M, w.rest)
     aim_rows(tree, active, target, w, w.J, w.goal)
+    take_rows(tree, active, target, rows, w.J, w.goal)
+    for c in range(tree.nc):
+        for r in range(tree.first_row[c], tree.end_row[c]):
+            st(w.push, r, ld(start, r) * ld(active, c))
+    settle(tree, w, a, forces, report)
+
+
+@kernel
+def settle(tree, w, a, forces, report):
+    """Accelerations and forces of the system M, rest, J, goal, from the forces in `push` on, and how the iteration ended."""
+    nv, o = tree.nv, zero(a)
     factor(tree.above, nv, w.M, w.inverse)
     project(tree, w)
     factor_dense(w.delassus, w.scale, tree.nm)
 
-    for c in range(tree.nc):
-        for r in range(tree.first_row[c], tree.end_row[c]):
-            st(w.push, r, ld(start, r) * ld(active, c))
-            st(w.miss, r, lift(1e300, o))
+    for r in range(tree.nm):
+        st(w.miss, r, lift(1e300, o))
     residual, change, count, going = o, o, o, less(-1.0, o)
     for _ in range(tree.most_iterations[0]):
         if some(going):
@@ -88,12 +96,12 @@ def project(tree, w):
     for c in range(tree.nc):
         first, end = tree.first_mover[c], tree.end_mover[c]
         for r in range(tree.first_row[c], tree.end_row[c]):
-            row, left = tail(w.J, r * nv), ld(w.goal, r)
+            row, left = r * nv, ld(w.goal, r)
             for n in range(first, end):
                 k = tree.mover[n]
-                entry, i = ld(row, k), tree.above[k]
+                entry, i = ld(w.J, row + k), tree.above[k]
                 while i >= 0:
-                    st(row, i, ld(row, i) - ld(w.M, i * nv + k) * entry)
+                    st(w.J, row + i, ld(w.J, row + i) - ld(w.M, i * nv + k) * entry)
                     i = tree.above[i]
                 scaled = entry * ld(w.inverse, k)
                 left = left - scaled * ld(w.rest, k)

@@ -3,8 +3,8 @@
     (M + J^T W J) a = rest + J^T (W goal + forces),      forces <- forces - W (J a - goal),      W = 1 / mu
 
 The matrix comes from the composite rigid body algorithm on bodies whose inertias the contacts were added to; rows of loops
-are added to it one by one. It has the sparsity of a tree (with loops, that of the tree which joins what they tie), so it is
-factored once without fill-in, and no matrix of size m is formed. O(n d^2 + m d) for depth d.
+and users are added to it one by one. It has the sparsity of a tree (with loops, that of the tree which joins what they tie),
+so it is factored once without fill-in, and no matrix of size m is formed. O(n d^2 + m d) for depth d.
 
 | paper | code | what | shape |
 |---|---|---|---|
@@ -17,7 +17,7 @@ Reference: A. Sathya, J. Carpentier, Constrained articulated body dynamics algor
 
 from __future__ import annotations
 
-from saltus.constraints.system import AXES, BODIES, aim_rows, move_bodies
+from saltus.constraints.system import AXES, BODIES, aim_rows, move_bodies, take_rows
 from saltus.constraints.tables import constrained
 from saltus.dynamics.ltl import factor, solve
 from saltus.kernel import Layout, fabs, kernel, ld, less, lift, maximum, minimum, select, some, st, zero
@@ -34,14 +34,15 @@ WORK = Layout(
 
 
 @constrained(
-    inputs={"q": "nq", "v": "nv", "tau": "nv", "active": "nc", "target": "nm", "start": "nm"},
+    inputs={"q": "nq", "v": "nv", "tau": "nv", "active": "nc", "target": "nm", "start": "nm", "rows": "nu nv"},
     outputs={"a": "nv", "forces": "nm", "report": "3"},
     work=WORK,
 )
-def _prox_ltls(tree, q, v, tau, active, target, start, w, a, forces, report):
+def _prox_ltls(tree, q, v, tau, active, target, start, rows, w, a, forces, report):
     nv, o = tree.nv, zero(q)
     move_bodies(tree, q, v, w)
     aim_rows(tree, active, target, w, w.J, w.goal)
+    take_rows(tree, active, target, rows, w.J, w.goal)
     collect_augmented(tree, active, tau, w, a)
     add_loops(tree, w)
     factor(tree.joined, nv, w.M, w.pivot)
@@ -109,10 +110,10 @@ def collect_augmented(tree, active, tau, w, rest):
 
 @kernel
 def add_loops(tree, w):
-    """M + J^T W J for the rows of loops."""
+    """M + J^T W J for the rows of loops, and for those given by users."""
     nv = tree.nv
     for c in range(tree.nc):
-        if tree.body_b[c] > 0:
+        if tree.body_b[c] > 0 or tree.given[c] >= 0:
             for r in range(tree.first_row[c], tree.end_row[c]):
                 for n in range(tree.first_mover[c], tree.end_mover[c]):
                     k = tree.mover[n]

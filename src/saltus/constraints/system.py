@@ -3,7 +3,8 @@
     M a = rest + J^T forces,      J a = goal
 
 Everything is expressed along the world's axes about the origin of the first body (as in crba.py). An entry of J is the
-power of a row's unit force along a degree of freedom; it acts on body a at frame A, its opposite on body b.
+power of a row's unit force along a degree of freedom; it acts on body a at frame A, its opposite on body b. Rows that users
+give (non-holonomic constraints, gears) are taken as they are.
 
 | paper | code | what |
 |---|---|---|
@@ -46,6 +47,12 @@ AXES: dict[str, type | None] = {"axis": Motion}
 @kernel
 def move_bodies(tree, q, v, w):
     """To the leaves: placements, axes, inertias, velocities, accelerations at zero joint accelerations, forces they need."""
+    move_accelerated(tree, q, v, None, w)
+
+
+@kernel
+def move_accelerated(tree, q, v, a, w):
+    """The same with joint accelerations, where they are not None."""
     o, g = zero(q), tree.gravity[0]
     none, one = Vec3(o, o, o), lift(1.0, o)
     X = SE3(Mat3(one, o, o, o, one, o, o, o, one), none)
@@ -61,6 +68,8 @@ def move_bodies(tree, q, v, w):
             axis = axis_seen_from(X, tree.axis[k])
             w.axis[k] = axis
             rate = rate + axis * ld(v, k)
+            if a is not None:
+                drift = drift + axis * ld(a, k)
         velocity = velocity + rate
         drift = drift + cross_motion(velocity, rate)
         body = act_solid(X, tree.solid[i])
@@ -116,9 +125,11 @@ def unit_force(d, p, axis):
 
 @kernel
 def aim_rows(tree, active, target, w, J, goal):
-    """J and goal, zero for constraints that are not active."""
+    """J and goal of constraints between frames, zero for those that are not active."""
     o = zero(goal)
     for c in range(tree.nc):
+        if tree.given[c] >= 0:
+            continue
         a, b, on = tree.body_a[c], tree.body_b[c], ld(active, c)
         A, B = w.place[a] @ tree.place_a[c], w.place[b] @ tree.place_b[c]
         va, vb, da, db = w.velocity[a], w.velocity[b], w.drift[a], w.drift[b]
@@ -143,6 +154,23 @@ def aim_rows(tree, active, target, w, J, goal):
 
 
 @kernel
+def take_rows(tree, active, target, rows, J, goal):
+    """J and goal of constraints whose rows are given, zero for those that are not active."""
+    nv = tree.nv
+    for c in range(tree.nc):
+        if tree.given[c] >= 0:
+            on = ld(active, c)
+            for r in range(tree.first_row[c], tree.end_row[c]):
+                st(goal, r, ld(target, r) * on)
+                first = (tree.given[c] + r - tree.first_row[c]) * nv
+                for k in range(nv):
+                    st(J, r * nv + k, 0.0)
+                for n in range(tree.first_mover[c], tree.end_mover[c]):
+                    k = tree.mover[n]
+                    st(J, r * nv + k, ld(rows, first + k) * on)
+
+
+@kernel
 def fill_row(tree, r, a, b, on_a, on_b, w, J):
     """Row r of J: powers along the degrees of freedom that move body a, less those that move body b."""
     start = r * tree.nv
@@ -159,14 +187,15 @@ def fill_row(tree, r, a, b, on_a, on_b, w, J):
 
 
 @constrained(
-    inputs={"q": "nq", "v": "nv", "tau": "nv", "active": "nc", "target": "nm"},
+    inputs={"q": "nq", "v": "nv", "tau": "nv", "active": "nc", "target": "nm", "rows": "nu nv"},
     outputs={"M": "nv nv zeroed", "rest": "nv", "J": "nm nv", "goal": "nm"},
     work=Layout(nj=BODIES, nv=AXES),
 )
-def _constrained_system(tree, q, v, tau, active, target, w, M, rest, J, goal):
+def _constrained_system(tree, q, v, tau, active, target, rows, w, M, rest, J, goal):
     move_bodies(tree, q, v, w)
     collect_bodies(tree, q, tau, w, M, rest)
     aim_rows(tree, active, target, w, J, goal)
+    take_rows(tree, active, target, rows, J, goal)
     for k in range(tree.nv):
         j = tree.above[k]
         while j >= 0:

@@ -17,17 +17,20 @@ from saltus.spatial.algebra import SE3, Mat3, Motion, Sym3, Vec3
 from saltus.spatial.inertia import Sym6
 
 CONSTRAINT_INTS: Layout = INTS.extended(
-    one=dict.fromkeys(("most_iterations", "pulled")),
+    one=dict.fromkeys(("most_iterations", "pulled", "passives")),
     nj=dict.fromkeys(("held", "supports")),
-    nv=dict.fromkeys(("joined",)),
-    nc=dict.fromkeys(("body_a", "body_b", "point", "next_held", "first_row", "end_row", "first_mover", "end_mover")),
+    nv=dict.fromkeys(("joined", "passive")),
+    nc=dict.fromkeys(
+        ("body_a", "body_b", "point", "next_held", "first_row", "end_row", "first_mover", "end_mover", "given")
+    ),
     nm=dict.fromkeys(("row_axis",)),
     ns=dict.fromkeys(("mover",)),
 )
 """`pulled`: a constraint has a gain on its placement. `held`: the first constraint whose frame A is on this body, or -1;
 `next_held`: the next one there. `supports`: the body moves a constrained one. `row_axis`: which of the six rows it is.
 `mover`: the degrees of freedom that move body a or b of a constraint, from the leaves to the root. `joined`: as `above`, in
-the tree along which a matrix can be factored that ties the bodies of each loop."""
+the tree along which a matrix can be factored that ties the bodies of each loop. `given`: the first of the user's rows that
+the constraint has, or -1. `passive`: the degrees of freedom without actuators, `passives` many, for inverse dynamics."""
 
 CONSTRAINT_REALS: Layout = REALS.extended(
     one=dict.fromkeys(("tolerance",)),
@@ -45,7 +48,13 @@ class ConstrainedModel:
     """A model with constraints, as algorithms take one: in the place of a `Model`."""
 
     def __init__(
-        self, model: Model, constraints: Sequence[Constraint], mu: float, tolerance: float, most_iterations: int
+        self,
+        model: Model,
+        constraints: Sequence[Constraint],
+        mu: float,
+        tolerance: float,
+        most_iterations: int,
+        passive: Sequence[int] = (),
     ) -> None:
         if model.coupling is not None:
             raise ModelError(f"model {model.name!r} has mimic joints, which cannot be constrained yet")
@@ -53,6 +62,7 @@ class ConstrainedModel:
         self.joints = model.joints
         self.mu = mu * np.concatenate([np.empty(0), *(x.weight[list(x.rows)] for x in self.constraints)])  # of each row
         self.nc, self.nm = len(self.constraints), sum(constraint.dim for constraint in self.constraints)
+        self.nu = sum(constraint.dim for constraint in self.constraints if constraint.dofs)
         movers = [moving(model, constraint) for constraint in self.constraints]
         sizes = {
             "ns": sum(map(len, movers)),
@@ -60,10 +70,14 @@ class ConstrainedModel:
             "nm": self.nm,
             "nmv": self.nm * model.nv,
             "nmm": self.nm**2,
+            "nu": self.nu,
         }
 
         def fill(ints: Any, reals: Any) -> None:
             ints.most_iterations[0], reals.tolerance[0] = most_iterations, tolerance
+            ints.passives[0] = len(passive)
+            for n, k in enumerate(passive):
+                ints.passive[n] = k
             fill_constraints(ints, reals, model, self.constraints, mu)
             for k, above in enumerate(elimination_tree(ints.above, model.nv, self.constraints, movers)):
                 ints.joined[k] = above
@@ -78,9 +92,12 @@ class ConstrainedModel:
 
 
 def moving(model: Model, constraint: Constraint) -> list[int]:
-    """The degrees of freedom that move body a or b, the last one first."""
+    """The degrees of freedom that move body a or b, or those of given rows and all that move them; the last one first."""
     dofs: set[int] = set()
-    for body in (constraint.joint_a, constraint.joint_b):
+    bodies = {
+        i for i, joint in enumerate(model.joints) if set(constraint.dofs) & set(range(joint.iv, joint.iv + joint.nv))
+    }
+    for body in (constraint.joint_a, constraint.joint_b, *bodies):
         while body > 0:
             joint = model.joints[body]
             dofs.update(range(joint.iv, joint.iv + joint.nv))
@@ -91,14 +108,15 @@ def moving(model: Model, constraint: Constraint) -> list[int]:
 def elimination_tree(
     above: Any, nv: int, constraints: Sequence[Constraint], movers: Sequence[Sequence[int]]
 ) -> list[int]:
-    """For every degree of freedom the last one before it that its elimination touches, if loops tie all that move them."""
+    """For every degree of freedom the last one before it that its elimination touches, if loops tie all that move them, and
+    given rows all that they touch."""
     touched: list[set[int]] = []
     for k in range(nv):
         before = int(above[k])
         touched.append(set() if before < 0 else touched[before] | {before})
     touched = [set(each) for each in touched]
     for constraint, dofs in zip(constraints, movers, strict=True):
-        if constraint.joint_b > 0:
+        if constraint.joint_b > 0 or constraint.dofs:
             for k in dofs:
                 touched[k] |= {i for i in dofs if i < k}
     parents = [-1] * nv
@@ -113,7 +131,7 @@ def fill_constraints(ints: Any, reals: Any, model: Model, constraints: Sequence[
     turned = [canonical_rotation(joint.kind, joint.axis) for joint in model.joints]
     for i in range(model.njoints):
         ints.held[i] = -1
-    row = 0
+    row = given = 0
     for c, constraint in enumerate(constraints):
         a, b = constraint.joint_a, constraint.joint_b
         ints.body_a[c], ints.body_b[c], ints.point[c] = a, b, constraint.point
@@ -123,6 +141,8 @@ def fill_constraints(ints: Any, reals: Any, model: Model, constraints: Sequence[
         for axis in constraint.rows:
             ints.row_axis[row], reals.mu[row] = axis, mu * constraint.weight[axis]
             row += 1
+        ints.given[c] = given if constraint.dofs else -1
+        given += constraint.dim if constraint.dofs else 0
         for body in (a, b):
             while body > 0:
                 ints.supports[body], body = 1, model.joints[body].parent
@@ -130,7 +150,8 @@ def fill_constraints(ints: Any, reals: Any, model: Model, constraints: Sequence[
         reals.place_a[c] = se3(place)
         reals.place_b[c] = se3(seen_from(turned[b], constraint.placement_b, np.eye(3)))
         weight = np.zeros(6)
-        weight[list(constraint.rows)] = 1.0 / (mu * constraint.weight[list(constraint.rows)])
+        if not constraint.dofs:
+            weight[list(constraint.rows)] = 1.0 / (mu * constraint.weight[list(constraint.rows)])
         reals.weight[c] = Motion(Vec3(*weight[:3]), Vec3(*weight[3:]))
         reals.stiffness[c] = stiffness(place, weight)
         reals.kp[c], reals.kd[c] = constraint.kp, constraint.kd
