@@ -34,7 +34,7 @@ Function = Callable[[float, Array, Array], Array]
 STEP = 1e-3  # s
 CONTROL = 2e-3  # s between two ticks of a controller
 FRAME = 0.04  # s between the pictures of a replay
-PUSH = 40.0, 40.0  # N, on the trunk of a biped
+PUSH = 12.0, 12.0  # N, on the trunk of a biped, from 1 s to 1.2 s
 BAUMGARTE: dict[str, Any] = {"kp": 400.0, "kd": 40.0}  # pulls constraints together again in some 50 ms
 FOLLOW = 100.0, 20.0  # gains on the centre of mass [1/s^2, 1/s]
 KEEP = 50.0, 15.0  # gains on the posture
@@ -49,7 +49,7 @@ class Scene:
     reference: Callable[[float], Array] | None = None  # displacement of the centre of mass (3,) [m]; None: no motors
     axes: Sequence[int] = (0, 1, 2)  # along which it is followed
     contacts: Sequence[str] = ()  # frames that are shown as contacts
-    external: Function | None = None  # torques that the controller knows nothing of
+    disturbance: Function | None = None  # torques that the controller knows nothing of
 
     @property
     def robot(self) -> sl.Model:
@@ -96,13 +96,13 @@ def controller(scene: Scene) -> Function:
 
 
 def standing(
-    robot: sl.Model, q: Array, frames: Sequence[str], dim: int, method: str, reference: Any, external: Any = None
+    robot: sl.Model, q: Array, frames: Sequence[str], dim: int, method: str, reference: Any, disturbance: Any = None
 ) -> Scene:
     """On contacts that are anchored where their frames are, and with the robot's own loops."""
     anchors = [sl.frame_placement(robot, q, frame) for frame in frames]
     contacts = [sl.Contact(robot, f, dim, anchor=X, **BAUMGARTE) for f, X in zip(frames, anchors, strict=True)]
     dynamics = sl.ConstrainedDynamics(robot, [*sl.model_loops(robot, **BAUMGARTE), *contacts], method)
-    return Scene(dynamics, q, reference, contacts=frames, external=external)
+    return Scene(dynamics, q, reference, contacts=frames, disturbance=disturbance)
 
 
 def four_bar(reference: Any = None) -> Scene:
@@ -127,7 +127,7 @@ def on_four_surfaces(name: str, reference: Any) -> Scene:
 
 
 def on_two_lines(name: str, reference: Any) -> Scene:
-    """A biped with loops in its legs (m = 24), two points of each foot on the ground; pushed after a second."""
+    """A biped with loops in its legs (m = 24), two points of each foot on the ground; pushed while it stands still."""
     robot, q = cassie() if name == "cassie" else biped()
     frames = [f"{side}_{end}" for side in ("left", "right") for end in ("heel", "toe")]
 
@@ -137,7 +137,7 @@ def on_two_lines(name: str, reference: Any) -> Scene:
             force[:2] = PUSH
         return force
 
-    return standing(robot, q, frames, 3, "prox_ltl", reference, push)
+    return standing(robot, q, frames, 3, "prox_ltl", reference, push if reference is still else None)
 
 
 def biped() -> tuple[sl.Model, Array]:
@@ -253,7 +253,7 @@ def simulate(scene: Scene, seconds: float) -> sl.Trajectory:
     torques = None if scene.reference is None else controller(scene)
     return sl.rollout(
         scene.dynamics, scene.q, np.zeros(scene.robot.nv), torques, duration=seconds, dt=STEP, method="rk4",
-        control_period=None if torques is None else CONTROL, external=scene.external,
+        control_period=None if torques is None else CONTROL, disturbance=scene.disturbance,
     )  # fmt: skip
 
 

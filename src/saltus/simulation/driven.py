@@ -1,6 +1,6 @@
 """What drives a robot in a rollout: its controller, springs, dampers and constraints, as accelerations.
 
-    a(t, q, v):      M a + b = tau + external(t, q, v) - damping v + J^T forces,      J a = goal  where constraints hold
+    a(t, q, v):      M a + b = tau + disturbance(t, q, v) - damping v + J^T forces,      J a = goal  where constraints hold
 
 Torques, masks and forces are those of the last call. The next solution starts from the forces.
 """
@@ -32,12 +32,12 @@ class Driven:
         leading: tuple[int, ...],
         real: Any,
         damping: bool,
-        external: Function | None,
+        disturbance: Function | None,
     ) -> None:
         """torques: (..., nv) or a function; masks: (..., steps + 1, nc) or a function."""
         self._constrained = robot if isinstance(robot, ConstrainedDynamics) else None
         self._model = robot.model if isinstance(robot, ConstrainedDynamics) else robot
-        self._torques, self._masks, self._external = torques, masks, external
+        self._torques, self._masks, self._disturbance = torques, masks, disturbance
         self._leading, self._real = leading, real
         self._resistance = self._model.damping.astype(real) if damping else None
         self._held: Array | None = None if callable(torques) else np.asarray(torques, real)
@@ -49,8 +49,8 @@ class Driven:
 
     def __call__(self, t: float, q: Array, v: Array) -> Array:
         tau = self.tau = self._ask(self._torques, t, q, v) if self._held is None else self._held
-        if self._external is not None:
-            tau = tau + self._ask(self._external, t, q, v)
+        if self._disturbance is not None:
+            tau = tau + self._ask(self._disturbance, t, q, v)
         if self._resistance is not None:
             tau = tau - self._resistance * v
         if self._constrained is None:
@@ -73,7 +73,7 @@ class Driven:
         before = self.active
         mask = self._ask(self._masks, t, q, v) if callable(self._masks) else self._masks[..., k, :]
         self.active = np.broadcast_to(np.asarray(mask, self._real), (*self._leading, self.nc))
-        hit = (self.active > before).any(axis=-1)
+        hit = np.asarray((self.active > before).any(axis=-1))
         if self._constrained is None or k == 0 or not hit.any():
             return v
         after = self._constrained.impact(q, v, self.active).v

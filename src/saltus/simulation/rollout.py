@@ -73,7 +73,7 @@ def rollout(
     damping: bool = False,
     active: ArrayLike | Function | None = None,
     control_period: float | None = None,
-    external: Function | None = None,
+    disturbance: Function | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Trajectory:
     """The states at 0, dt, 2 dt ... duration [s] of the motion that begins at `q` (..., nq), `v` (..., nv).
@@ -88,7 +88,7 @@ def rollout(
         jump as an impact without rebound makes them. Those that hold from the start do not jump.
     control_period: how long torques are held until `tau` is asked again [s], a multiple of dt; by default it is asked
         whenever the method wants accelerations.
-    external: further torques (..., nv) at all times, as a function of (t, q, v): springs, a push.
+    disturbance: further torques (..., nv) at all times, as a function of (t, q, v): springs, a push.
     progress: is called as progress(steps done, steps in all) after every step.
 
     If all arrays are float32, the motion is computed and recorded in float32. Ctrl-C raises `Interrupted`, which is a
@@ -124,7 +124,7 @@ def rollout(
     real = np.result_type(np.float32, *arrays.values())
     q, v = (np.broadcast_to(arrays[name].astype(real), (*leading, arrays[name].shape[-1])) for name in ("q", "v"))
 
-    driven = Driven(robot, torques, masks, leading, real, damping, external)
+    driven = Driven(robot, torques, masks, leading, real, damping, disturbance)
     step = METHODS[method]
     t = dt * np.arange(steps + 1, dtype=np.float64)
     sizes = (model.nq, model.nv, model.nv, driven.nm, driven.nc)
@@ -175,20 +175,15 @@ def _steps_held(period: float | None, dt: float) -> int:
 
 def _masks(robot: Model | ConstrainedDynamics, active: ArrayLike | Function | None, steps: int) -> Any:
     """The function, or an array (..., steps + 1, nc)."""
+    if active is not None and not isinstance(robot, ConstrainedDynamics):
+        raise ValueError("rollout: active is for constraints, expected ConstrainedDynamics in the place of the model")
     if callable(active):
-        if not isinstance(robot, ConstrainedDynamics):
-            raise ValueError(
-                "rollout: active is for constraints, expected ConstrainedDynamics in the place of the model"
-            )
         return active
     count = len(robot.constraints) if isinstance(robot, ConstrainedDynamics) else 0
     array = np.ones(count) if active is None else np.asarray(active)
-    try:
-        return np.broadcast_to(array, (*array.shape[:-2], steps + 1, count))
-    except ValueError:
-        raise ValueError(
-            f"rollout: active has shape {array.shape}, expected ({count},) or (..., {steps + 1}, {count})"
-        ) from None
+    if array.ndim == 0 or array.shape[-1] != count or array.shape[-2:-1] not in ((), (1,), (steps + 1,)):
+        raise ValueError(f"rollout: active has shape {array.shape}, expected ({count},) or (..., {steps + 1}, {count})")
+    return np.broadcast_to(array, (*array.shape[:-2], steps + 1, count))
 
 
 def _leading(model: Model, arrays: dict[str, Any], of_masks: tuple[int, ...]) -> tuple[int, ...]:

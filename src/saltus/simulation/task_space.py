@@ -2,9 +2,9 @@
 
     min  |W (J a - goal)|^2 + a little (|forces|^2 + |u|^2)      over u
 
-Accelerations a = a_0 + A u and the constraints' forces are affine in the torques u of the motors, so one batch of constrained
-forward dynamics gives both: without torques, and under a unit of each. Constraints are respected whatever the tasks ask for;
-what has no motor, a free base and passive joints, gets no torque. Where torques can push contacts against each other without
+Accelerations a and the constraints' forces are affine in the torques u of the motors, so one batch of constrained forward
+dynamics gives both: without torques, and under a unit of each. Constraints are respected whatever the tasks ask for; what
+has no motor, a free base and passive joints, gets no torque. Where torques could push contacts against each other without
 moving anything, forces are the least.
 
 | symbol | code | what | shape |
@@ -70,13 +70,11 @@ def task_torques(
     *,
     motors: Sequence[int] | None = None,
     active: ArrayLike | None = None,
-    external: ArrayLike | None = None,
 ) -> Array:
     """Torques (..., nv) [N m, N] at `q` (..., nq), `v` (..., nv) by which accelerations are as near to the tasks as can be.
 
     motors: the degrees of freedom that may have torques; by default `motors_of(model)`.
     active: (..., nc), as in `ConstrainedDynamics.solve`.
-    external: (..., nv), torques that act besides.
 
     >>> import saltus as sl
     >>> robot = sl.load_robot("quadruped")
@@ -93,8 +91,6 @@ def task_torques(
     q, v = np.asarray(q, float)[..., None, :], np.asarray(v, float)[..., None, :]
     trials = np.zeros((len(chosen) + 1, model.nv))
     trials[np.arange(1, len(trials)), chosen] = 1.0
-    if external is not None:
-        trials = trials + np.asarray(external)[..., None, :]
     mask = None if active is None else np.asarray(active, float)[..., None, :]
     solution = dynamics.solve(q, v, trials, mask)  # (..., nu + 1, nv) and (..., nu + 1, nm)
     J = np.concatenate([task.weight * task.J for task in tasks], axis=-2)
