@@ -2,7 +2,7 @@
 
     python examples/constrained.py                   the shipped robots, ten seconds each
     python examples/constrained.py cassie talos      some scenes by name
-    python examples/constrained.py --list            what there is
+    python examples/constrained.py --help            what there is
 
 For each scene: how far its constraints have drifted, a replay that opens in any browser, and a picture. Files go to the
 folder `demo`. Cassie, Talos and ANYmal are those of example-robot-data, which must be installed for them; beside each is a
@@ -15,7 +15,6 @@ equations (2021), section V-E. Contacts hold both ways, as there.
 from __future__ import annotations
 
 import argparse
-import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -344,18 +343,15 @@ def main(names: Sequence[str], seconds: float, folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    available = [name for name in SCENES if NEEDED.get(name, "biped") in sl.robot_names()]
+    available = [name for name in SCENES if name not in NEEDED or NEEDED[name] in sl.robot_names()]
     shipped = [name for name in SCENES if name not in NEEDED]
     parser = argparse.ArgumentParser(description="Constrained robots, simulated.")
     parser.add_argument(
-        "scenes", nargs="*", metavar="SCENE", help=f"of {', '.join(SCENES)}; by default the shipped robots'"
+        "scenes", nargs="*", metavar="SCENE", help=f"of {', '.join(available)}; by default {', '.join(shipped)}"
     )
     parser.add_argument("--seconds", type=float, default=10.0, help="how long")
     parser.add_argument("--folder", type=Path, default=Path("demo"), help="where files go")
-    parser.add_argument("--list", action="store_true", help="name the scenes, and end")
     arguments = parser.parse_args()
-    if arguments.list:
-        sys.exit(print(*available, sep="\n"))  # type: ignore[func-returns-value]
     if unknown := [name for name in arguments.scenes if name not in available]:
-        parser.error(f"there is no scene {unknown[0]!r}, expected some of {', '.join(available)}")
+        parser.error(f"there is no scene {unknown[0]!r} here, expected some of {', '.join(available)}")
     main(arguments.scenes or shipped, arguments.seconds, arguments.folder)

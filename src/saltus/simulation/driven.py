@@ -37,8 +37,7 @@ class Driven:
         """torques: (..., nv) or a function; masks: (..., steps + 1, nc) or a function."""
         self._constrained = robot if isinstance(robot, ConstrainedDynamics) else None
         self._model = robot.model if isinstance(robot, ConstrainedDynamics) else robot
-        self._torques, self._masks, self._disturbance = torques, masks, disturbance
-        self._leading, self._real = leading, real
+        self._torques, self._disturbance, self._real = torques, disturbance, real
         self._resistance = self._model.damping.astype(real) if damping else None
         self._held: Array | None = None if callable(torques) else np.asarray(torques, real)
         constraints = self._constrained.constraints if self._constrained else ()
@@ -46,6 +45,7 @@ class Driven:
         self.tau = np.zeros(self._model.nv, real)
         self.forces = self._start = np.zeros((*leading, self.nm), real)
         self.active = np.zeros((*leading, self.nc), real)
+        self._masks = masks if callable(masks) else np.broadcast_to(masks, (*leading, *masks.shape[-2:])).astype(real)
 
     def __call__(self, t: float, q: Array, v: Array) -> Array:
         tau = self.tau = self._ask(self._torques, t, q, v) if self._held is None else self._held
@@ -70,11 +70,15 @@ class Driven:
 
     def switch(self, k: int, t: float, q: Array, v: Array) -> Array:
         """Takes the masks of step k; velocities after the impacts of what switches on, those before where nothing does."""
+        if self._constrained is None:
+            return v
         before = self.active
-        mask = self._ask(self._masks, t, q, v) if callable(self._masks) else self._masks[..., k, :]
-        self.active = np.broadcast_to(np.asarray(mask, self._real), (*self._leading, self.nc))
+        if callable(self._masks):
+            self.active = np.broadcast_to(self._ask(self._masks, t, q, v), before.shape)
+        else:
+            self.active = self._masks[..., k, :].copy()  # a view of a larger array takes the slow way into kernels
         hit = np.asarray((self.active > before).any(axis=-1))
-        if self._constrained is None or k == 0 or not hit.any():
+        if k == 0 or not hit.any():
             return v
         after = self._constrained.impact(q, v, self.active).v
         return np.where(hit[..., None], after, v)
