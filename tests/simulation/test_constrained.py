@@ -125,6 +125,20 @@ def test_what_holds_from_the_start_does_not_jump() -> None:
     np.testing.assert_array_equal(fall.v[0], [0, 0, -1.0, 0, 0, 0])
 
 
+def test_contacts_that_contradict_each_other_push_no_harder_with_time() -> None:
+    """One frame that belongs to two places stays in the middle, with forces that a warm start must not pile up."""
+    model, places = rod(), []
+    for z in (-0.01, 0.01):
+        places.append(np.eye(4))
+        places[-1][2, 3] = z
+    both = [sl.Contact(model, 1, 6, anchor=place, kp=100.0, kd=20.0) for place in places]
+    held = sl.rollout(
+        sl.ConstrainedDynamics(model, both, "prox_ltl"), model.neutral(), np.zeros(6), duration=0.2, dt=2e-3
+    )
+    assert np.abs(held.q[:, :3]).max() < 1e-6
+    assert np.abs(held.forces[1:]).max() < 2 * np.abs(held.forces[0]).max()
+
+
 def test_a_controller_at_its_own_rate() -> None:
     asked: list[float] = []
 

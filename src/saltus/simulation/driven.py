@@ -58,9 +58,8 @@ class Driven:
         solution = self._constrained.solve(q, v, tau, self.active, start=self._start)
         self.forces = solution.forces
         met = solution.residual <= self._constrained.tolerance
-        self._start = np.where(
-            met[..., None], self.forces, 0.0
-        )  # forces on what cannot be met grow with every iteration
+        # Forces on what cannot be met grow with every iteration: they are no start.
+        self._start = self.forces if met.all() else np.where(met[..., None], self.forces, 0.0)
         return solution.a
 
     def hold(self, t: float, q: Array, v: Array) -> None:

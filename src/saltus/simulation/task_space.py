@@ -1,11 +1,11 @@
 """Task-space inverse dynamics: the torques of the motors that make a constrained robot move as wanted.
 
-    min  |W (J a - goal)|^2 + a little (|forces|^2 + |u|^2)      over u
+    min  |W (J a - goal)|^2 + a little (|forces of contacts|^2 + |u|^2)      over u
 
 Accelerations a and the constraints' forces are affine in the torques u of the motors, so one batch of constrained forward
 dynamics gives both: without torques, and under a unit of each. Constraints are respected whatever the tasks ask for; what
 has no motor, a free base and passive joints, gets no torque. Where torques could push contacts against each other without
-moving anything, forces are the least.
+moving anything, they push the least.
 
 | symbol | code | what | shape |
 |---|---|---|---|
@@ -95,7 +95,8 @@ def task_torques(
     solution = dynamics.solve(q, v, trials, mask)  # (..., nu + 1, nv) and (..., nu + 1, nm)
     J = np.concatenate([task.weight * task.J for task in tasks], axis=-2)
     goal = np.concatenate([task.weight * task.goal for task in tasks], axis=-1)
-    effects = np.concatenate([solution.a @ np.swapaxes(J, -1, -2), LESS_FORCE * solution.forces], axis=-1)
+    contact = [constraint.joint_b == 0 for constraint in dynamics.constraints for _ in constraint.rows]
+    effects = np.concatenate([solution.a @ np.swapaxes(J, -1, -2), LESS_FORCE * solution.forces[..., contact]], axis=-1)
     response = np.swapaxes(effects[..., 1:, :] - effects[..., :1, :], -1, -2)
     left = -effects[..., 0, :]
     left[..., : J.shape[-2]] += goal
