@@ -95,7 +95,7 @@ def test_energy_never_grows() -> None:
     assert_close(before - after, (1 - restitution[:, 0] ** 2) * ended, TOLERANCE)
 
 
-def test_a_ball_bounces() -> None:
+def test_a_rod_bounces() -> None:
     """Closed form: a rod of mass m that falls flat onto one end, which comes back at e times its speed."""
     builder, mass, half, inertia = sl.ModelBuilder("rod"), 2.0, 0.3, 0.06
     builder.add_joint("base", "free_flyer")

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,9 +13,16 @@ from saltus.constraints.constraint import Constraint
 from saltus.constraints.impact import Impact, _impact
 from saltus.constraints.inverse_dynamics import InverseDynamics, _inverse_dynamics
 from saltus.constraints.kkt import solve_kkt
+from saltus.constraints.kkt_factors import KKTFactors, factor_kkt
+from saltus.constraints.loop_aba import _loop_aba
+from saltus.constraints.nodes import Plan
+from saltus.constraints.operational_space import OSIM_METHODS, RESPONSES, FactoredOSIM, _osim_base
 from saltus.constraints.prox_ltl import _prox_ltl
 from saltus.constraints.prox_ltls import _prox_ltls
-from saltus.constraints.report import Reported
+from saltus.constraints.prox_pv import _prox_pv
+from saltus.constraints.report import iterations_of, residual_of, status_of
+from saltus.constraints.response import _response
+from saltus.constraints.system import _constrained_system
 from saltus.constraints.tables import ConstrainedModel
 from saltus.dynamics.rnea import gravity
 from saltus.model.checks import ModelError
@@ -25,8 +31,10 @@ from saltus.model.model import Model
 
 METHODS: dict[str, Callable[[ConstrainedModel, tuple[Any, ...]], tuple[Array, Array, Array]]] = {
     "constrained_aba": _constrained_aba.call,
+    "loop_aba": _loop_aba.call,
     "prox_ltl": _prox_ltl.call,
     "prox_ltls": _prox_ltls.call,
+    "prox_pv": _prox_pv.call,
     "kkt": solve_kkt,
 }
 """Each takes (q, v, tau, active, target, start), those in `TAKE_ROWS` the user's rows as well, and returns accelerations,
@@ -34,18 +42,17 @@ forces, and (iterations, residual, change)."""
 
 DOUBLE, SINGLE = np.dtype(np.float64), np.dtype(np.float32)
 
-TREES_ONLY = {"constrained_aba"}
+SOFT = {"soft": "prox_ltls", "pv_soft": "constrained_aba"}
+"""The first iteration of another method: constraints as springs of compliance mu, as MuJoCo has them."""
+
+TREES_ONLY = {"constrained_aba", "prox_pv"}
 """Methods for contacts; they know nothing of constraints between two moving bodies."""
 
 TAKE_ROWS = {"prox_ltl", "prox_ltls", "kkt"}
 """Methods that take rows given by users."""
 
-DEFAULT_MU = {"prox_ltls": 1e-3}
-"""Where 1e-5 is too little: this method adds 1 / mu to an inertia matrix, and rounds at that size."""
 
-
-@dataclass(frozen=True, eq=False)
-class Solution(Reported):
+class Solution(NamedTuple):
     """Accelerations and forces, each with the leading shape of the inputs, and how the iteration ended."""
 
     a: Array  # (..., nv) [rad/s^2, m/s^2]
@@ -54,6 +61,21 @@ class Solution(Reported):
         Array  # (..., 3) iterations; largest row that is left of the constraints [m/s^2, rad/s^2]; and its last change
     )
     tolerance: float
+
+    @property
+    def iterations(self) -> Array:
+        """(...)"""
+        return iterations_of(self.report)
+
+    @property
+    def residual(self) -> Array:
+        """(...), the largest row that is left of the constraints [m/s^2, rad/s^2]."""
+        return residual_of(self.report)
+
+    @property
+    def status(self) -> Array:
+        """(...) of `Status`."""
+        return status_of(self.report, self.tolerance)
 
 
 class ConstrainedDynamics:
@@ -64,23 +86,25 @@ class ConstrainedDynamics:
         model: Model,
         constraints: Sequence[Constraint],
         method: str = "constrained_aba",
-        mu: float | None = None,
+        mu: float = 1e-5,
         tolerance: float = 1e-9,
         most_iterations: int = 50,
     ) -> None:
         """mu: the amount that is added to the Delassus matrix's diagonal [1/kg, 1/(kg m^2)]; smaller converges in fewer
-        iterations, larger keeps more digits. By default what suits the method.
+        iterations, larger keeps more digits.
         tolerance: on what is left of the constraints [m/s^2, rad/s^2].
         """
-        if method not in METHODS:
-            raise ModelError(f"unknown method {method!r}, expected one of {', '.join(METHODS)}")
-        mu = DEFAULT_MU.get(method, 1e-5) if mu is None else mu
+        if method not in METHODS and method not in SOFT:
+            raise ModelError(f"unknown method {method!r}, expected one of {', '.join([*METHODS, *SOFT])}")
         loops = [constraint.name for constraint in constraints if constraint.joint_b > 0]
-        if loops and method in TREES_ONLY:
+        solver, iterations = (SOFT[method], 1) if method in SOFT else (method, most_iterations)
+        if loops and solver == "constrained_aba":
+            solver = "loop_aba"
+        if loops and solver in TREES_ONLY:
             rest = ", ".join(set(METHODS) - TREES_ONLY)
             raise ModelError(f"method {method!r} is for contacts; {loops[0]!r} ties two bodies, expected one of {rest}")
         given = [constraint.name for constraint in constraints if constraint.dofs]
-        if given and method not in TAKE_ROWS:
+        if given and solver not in TAKE_ROWS:
             rest = ", ".join(sorted(TAKE_ROWS))
             raise ModelError(f"method {method!r} takes no rows of users, such as {given[0]!r}, expected one of {rest}")
         if not (0 < mu < np.inf and tolerance >= 0 and most_iterations > 0):
@@ -89,17 +113,14 @@ class ConstrainedDynamics:
             )
         self.model, self.constraints, self.method = model, tuple(constraints), method
         self.mu, self.tolerance, self.most_iterations = mu, tolerance, most_iterations
-        self._problem = ConstrainedModel(model, constraints, mu, tolerance, most_iterations)
+        self._problem = ConstrainedModel(model, constraints, mu, tolerance, iterations)
+        self._run, self._loops = METHODS[solver], loops
+        self._plans: dict[Plan, ConstrainedModel] = {}
         self._actuated: dict[bytes, ConstrainedModel] = {}
-        self._run = METHODS[method]
-        self._defaults = {
-            dtype: (
-                np.ones(self._problem.nc, dtype),
-                np.zeros(self._problem.nm, dtype),
-                np.zeros((self._problem.nu, model.nv), dtype),
-            )
-            for dtype in (DOUBLE, SINGLE)
-        }
+        none = np.zeros(self._problem.nm)
+        self._all: tuple[Any, ...] = (np.ones(self._problem.nc), none, none, np.zeros((self._problem.nu, model.nv)))
+        self._one = self._all if solver in TAKE_ROWS else self._all[:3]
+        self._kept: dict[Any, tuple[Any, ...]] = {}
 
     def solve(
         self,
@@ -120,16 +141,35 @@ class ConstrainedDynamics:
         external: (..., njoints, 6), forces on each joint's body in its own frame, linear first [N, N m], as in `aba`.
         rows: (..., nu, nv), the rows of all `UserRows`, one below the other.
         """
-        everything, nothing, given = self._filled(rows, q, v, tau)
+        rest: tuple[Any, ...] = self._one
+        if not (q.__class__ is np.ndarray and q.ndim == 1 and q.dtype is DOUBLE):
+            rest = self._rest(q, v, tau)[: len(self._one)]
+        if rows is not None or self._problem.nu:
+            rows = self._checked(rows)
         if external is not None:
             tau = tau + (gravity(self.model, q) - gravity(self.model, q, external))
-        inputs: tuple[Any, ...] = (
-            q, v, tau, everything if active is None else active, nothing if target is None else target,
-            nothing if start is None else start,
-        )  # fmt: skip
-        if self.method in TAKE_ROWS:
-            inputs = (*inputs, given)
-        return Solution(*self._run(self._problem, inputs), self.tolerance)
+        if not (active is target is start is rows is None):
+            given = zip((active, target, start, rows), rest, strict=False)
+            rest = tuple(default if value is None else value for value, default in given)
+        a, forces, report = self._run(self._problem, (q, v, tau, *rest))
+        return Solution(a, forces, report, self.tolerance)
+
+    def _rest(self, *arrays: Any) -> tuple[Any, ...]:
+        """All constraints active, no targets, nothing to start from, no rows: of the type of these arrays, where they are."""
+        q, on_gpu = arrays[0], hasattr(arrays[0], "__cuda_array_interface__")
+        dtype = SINGLE if all(map(_is_single, arrays)) else DOUBLE
+        key = (dtype, on_gpu or (q.shape[:-1] if isinstance(q, np.ndarray) else ()))
+        rest = self._kept.get(key)
+        if rest is None:
+            rest = tuple(x.astype(dtype) for x in self._all)
+            if on_gpu:
+                from saltus.kernel.cuda import to_device
+
+                rest = tuple(map(to_device, rest))
+            elif isinstance(q, np.ndarray) and q.ndim == 2:  # the short way wants a leading axis of all inputs
+                rest = tuple(np.tile(x, (len(q), *[1] * x.ndim)) for x in rest)
+            self._kept = {key: rest}
+        return rest
 
     def impact(
         self,
@@ -159,15 +199,22 @@ class ConstrainedDynamics:
         >>> bool(np.abs(speed).max() < 1e-8), bool(after.impulses[2] > 0)
         (True, True)
         """
-        everything, _, given = self._filled(rows, q, v)
+        everything, _, _, given = self._rest(q, v)
+        if rows is not None or self._problem.nu:
+            given = self._checked(rows)
         if not hasattr(restitution, "__cuda_array_interface__"):
-            restitution = np.asarray(restitution, everything.dtype)
+            restitution, count = np.asarray(restitution), self._problem.nc
             if not ((restitution >= 0) & (restitution <= 1)).all():
                 raise ValueError(f"impact: restitution is {restitution}, expected numbers from 0 to 1")
-            if restitution.shape[-1:] not in ((), everything.shape):
-                expected = f"expected a number or (..., {len(everything)})"
-                raise ValueError(f"impact: restitution has shape {restitution.shape}, {expected}")
-            restitution = restitution * everything
+            if restitution.shape[-1:] not in ((), (count,)):
+                raise ValueError(
+                    f"impact: restitution has shape {restitution.shape}, expected a number or (..., {count})"
+                )
+            restitution = restitution * np.ones(count, SINGLE if _is_single(q) and _is_single(v) else DOUBLE)
+            if hasattr(q, "__cuda_array_interface__"):
+                from saltus.kernel.cuda import to_device
+
+                restitution = to_device(restitution)
         inputs = (q, v, everything if active is None else active, restitution, given)
         after, impulses, report = _impact.call(self._problem, inputs)
         return Impact(after, impulses, report, self.tolerance)
@@ -200,16 +247,12 @@ class ConstrainedDynamics:
         >>> bool(np.abs(dynamics.solve(q, still, standing.tau).a).max() < 1e-8)
         True
         """
-        everything, _, given = self._filled(rows, q, v, a)
+        everything, _, _, given = self._rest(q, v, a)
+        if rows is not None or self._problem.nu:
+            given = self._checked(rows)
         inputs = (q, v, a, everything if active is None else active, given)
         tau, forces, report = _inverse_dynamics.call(self._driven(actuated), inputs)
         return InverseDynamics(tau, forces, report, self.tolerance)
-
-    def _filled(self, rows: ArrayLike | None, *inputs: ArrayLike) -> tuple[Array, Array, ArrayLike]:
-        """All constraints active, zeros for each row of them, and the user's rows; in the precision of the inputs."""
-        dtypes = {getattr(x, "dtype", None) for x in inputs}
-        everything, nothing, none = self._defaults[SINGLE if dtypes == {SINGLE} else DOUBLE]
-        return everything, nothing, none if rows is None and not self._problem.nu else self._checked(rows)
 
     def _checked(self, rows: ArrayLike) -> ArrayLike:
         """The user's rows; kernels check the rest of them."""
@@ -244,11 +287,96 @@ class ConstrainedDynamics:
         key = driven.tobytes()
         if key not in self._actuated:
             self._actuated[key] = ConstrainedModel(
-                self.model,
-                self.constraints,
-                self.mu,
-                self.tolerance,
-                self.most_iterations,
-                np.flatnonzero(~driven).tolist(),
-            )
+                self.model, self.constraints, self.mu, self.tolerance, self.most_iterations,
+                passive=np.flatnonzero(~driven).tolist(),
+            )  # fmt: skip
         return self._actuated[key]
+
+    def factor(
+        self,
+        q: ArrayLike,
+        active: ArrayLike | None = None,
+        M: ArrayLike | None = None,
+        rows: ArrayLike | None = None,
+    ) -> KKTFactors:
+        """The sparse Cholesky factors of the KKT matrix [[-mu, J], [J^T, M]] at `q` (..., nq).
+
+        M: (..., nv, nv), any positive definite matrix that is zero where the inertia matrix is, by the structure of the tree; by
+        default that matrix.
+        rows: as in `solve`.
+        """
+        everything, nothing, _, given = self._rest(q)
+        if rows is not None or self._problem.nu:
+            given = self._checked(rows)
+        still = np.zeros(self.model.nv, getattr(q, "dtype", DOUBLE))
+        inputs = (q, still, still, everything if active is None else active, nothing, given)
+        inertia, _, J, _ = _constrained_system.call(self._problem, inputs)
+        return factor_kkt(self._problem, inertia if M is None else M, J)
+
+    def delassus(self, q: ArrayLike, active: ArrayLike | None = None, method: str | None = None) -> Array:
+        """The Delassus matrix J M^-1 J^T (..., nm, nm) at `q` (..., nq), rows of constraints that are not active zero.
+
+        method: "pv_r" (by default), "pv" or "efpa" for contacts; "ltl" (by default if there are loops).
+        """
+        able = [name for name, method in OSIM_METHODS.items() if method.delassus is not None]
+        name = self._osim_method(method, able, "pv_r")
+        plan = OSIM_METHODS[name].delassus
+        assert plan is not None
+        return OSIM_METHODS[name].algorithm.call(self._planned(plan), (q, self._active(q, active)))  # type: ignore[no-any-return]
+
+    def osim(self, q: ArrayLike, active: ArrayLike | None = None, method: str | None = None) -> Array:
+        """The damped operational-space inertia matrix (J M^-1 J^T + mu)^-1 (..., nm, nm) at `q` (..., nq).
+
+        method: "caba" (by default), "caba_f", "pv", "efpa", "pv_r" or "pv_f" for contacts; "ltl" (by default if there are
+        loops). Those that give factors give their product here; see `osim_factors`.
+        """
+        name = self._osim_method(method, list(OSIM_METHODS), "caba")
+        chosen = OSIM_METHODS[name]
+        if chosen.algorithm is _osim_base:
+            return self.osim_factors(q, active, name).matrix
+        return chosen.algorithm.call(self._planned(chosen.osim), (q, self._active(q, active)))  # type: ignore[no-any-return]
+
+    def osim_factors(self, q: ArrayLike, active: ArrayLike | None = None, method: str = "caba_f") -> FactoredOSIM:
+        """The same of a floating robot as B - Z C Z^T: what limbs do, and what their base adds.
+
+        method: "caba_f" or "pv_f".
+        """
+        able = [name for name, method in OSIM_METHODS.items() if method.algorithm is _osim_base]
+        problem = self._planned(OSIM_METHODS[self._osim_method(method, able, method)].osim)
+        return FactoredOSIM(problem, *_osim_base.call(problem, (q, self._active(q, active))))
+
+    def delassus_times(self, q: ArrayLike, x: ArrayLike, active: ArrayLike | None = None) -> Array:
+        """The Delassus matrix times x (..., nm), for contacts, without making the matrix."""
+        return self._respond("delassus", q, x, active)
+
+    def osim_times(self, q: ArrayLike, x: ArrayLike, active: ArrayLike | None = None) -> Array:
+        """The damped operational-space inertia matrix times x (..., nm), for contacts, without making the matrix."""
+        return self._respond("osim", q, x, active)
+
+    def _respond(self, what: str, q: ArrayLike, x: ArrayLike, active: ArrayLike | None) -> Array:
+        if self._loops:
+            raise ModelError(f"{what}_times is for contacts; {self._loops[0]!r} ties two bodies")
+        return _response.call(self._planned(RESPONSES[what]), (q, self._active(q, active), x))  # type: ignore[no-any-return]
+
+    def _osim_method(self, method: str | None, able: list[str], default: str) -> str:
+        name = method or ("ltl" if self._loops else default)
+        if name not in able:
+            raise ModelError(f"unknown method {name!r}, expected one of {', '.join(able)}")
+        if self._loops and name != "ltl":
+            raise ModelError(f"method {name!r} is for contacts; {self._loops[0]!r} ties two bodies, expected 'ltl'")
+        return name
+
+    def _planned(self, plan: Plan) -> ConstrainedModel:
+        if self._problem.nu:
+            raise ModelError("Delassus and operational-space matrices are for frames, expected no UserRows")
+        if plan not in self._plans:
+            self._plans[plan] = ConstrainedModel(self.model, self.constraints, self.mu, plan=plan)
+        return self._plans[plan]
+
+    def _active(self, q: ArrayLike, active: ArrayLike | None) -> ArrayLike:
+        return self._rest(q)[0] if active is None else active
+
+
+def _is_single(array: Any) -> bool:
+    interface = getattr(array, "__cuda_array_interface__", None)
+    return (getattr(array, "dtype", None) if interface is None else np.dtype(interface["typestr"])) == SINGLE

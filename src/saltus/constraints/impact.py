@@ -13,9 +13,9 @@ complexity. Redundant constraints share impulses in the least-squares sense.
 | Lambda | `impulses` | on body a of each constraint, along its rows | nm |
 | e | `restitution` | share of the velocity that comes back, a constraint | nc |
 
-With one restitution for all constraints, from 0 to 1, kinetic energy never grows: what is lost is (1 - e^2) times the energy
-of the motion that the constraints end. With different ones it may, in Newton's law of impact as it stands here (T. R. Kane,
-A dynamics puzzle, 1984).
+With one restitution e for all constraints, from 0 to 1, kinetic energy never grows: what is lost is (1 - e^2) times the
+energy of the motion that the constraints end. With different ones, E = diag(e), the loss 1/2 u^T (1 + E) G^-1 (1 - E) u, for
+u = J v- and the Delassus matrix G, has no sign: Newton's law of impact, as it stands here, does not promise one.
 
 Reference: J. Carpentier, R. Budhiraja, N. Mansard, Proximal and sparse resolution of constrained dynamic equations (2021),
 sections III and IV; R. Featherstone, Rigid Body Dynamics Algorithms (2008), section 11.7.

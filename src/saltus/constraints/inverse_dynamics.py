@@ -36,7 +36,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from saltus.arrays import Array
-from saltus.constraints.prox_ltl import factor_dense, solve_dense
+from saltus.constraints.dense import factor_block, solve_block
 from saltus.constraints.report import Reported
 from saltus.constraints.system import AXES, BODIES, aim_rows, move_accelerated, take_rows
 from saltus.constraints.tables import constrained
@@ -76,7 +76,7 @@ def _inverse_dynamics(tree, q, v, a, active, rows, w, tau, forces, report):
     aim_rows(tree, active, w.push, w, w.J, w.goal)
     take_rows(tree, active, w.push, rows, w.J, w.goal)
     assemble(tree, w)
-    factor_dense(w.normal, w.scale, tree.passives[0])
+    factor_block(w.normal, w.scale, tree.passives[0], 0, tree.passives[0])
 
     residual, change, count, going = o, o, o, less(-1.0, o)
     for _ in range(tree.most_iterations[0]):
@@ -139,7 +139,7 @@ def share(tree, alive, w):
     residual = change = zero(w.left)
     for i in range(size):
         st(w.step, i, ld(w.left, i) * alive)
-    solve_dense(w.normal, w.scale, size, w.step)
+    solve_block(w.normal, w.scale, size, 0, size, w.step)
     for r in range(tree.nm):
         force = zero(w.left)
         for i in range(size):

@@ -21,6 +21,7 @@ sections III and IV, algorithm 1.
 
 from __future__ import annotations
 
+from saltus.constraints.dense import factor_block, solve_block
 from saltus.constraints.system import AXES, BODIES, aim_rows, collect_bodies, move_bodies, take_rows
 from saltus.constraints.tables import constrained
 from saltus.dynamics.ltl import factor, solve_lower, solve_upper
@@ -58,7 +59,7 @@ def settle(tree, w, a, forces, report):
     nv, o = tree.nv, zero(a)
     factor(tree.above, nv, w.M, w.inverse)
     project(tree, w)
-    factor_dense(w.delassus, w.scale, tree.nm)
+    factor_block(w.delassus, w.scale, tree.nm, 0, tree.nm)
 
     for r in range(tree.nm):
         st(w.miss, r, lift(1e300, o))
@@ -117,41 +118,12 @@ def project(tree, w):
 
 
 @kernel
-def factor_dense(A, D, n):
-    """In place: the lower triangle of A becomes L of L D^-1 L^T, L with a unit diagonal."""
-    for k in range(n):
-        inverse = 1.0 / ld(A, k * n + k)
-        st(D, k, inverse)
-        for i in range(k + 1, n):
-            ratio = ld(A, i * n + k) * inverse
-            for j in range(k + 1, i + 1):
-                st(A, i * n + j, ld(A, i * n + j) - ratio * ld(A, j * n + k))
-        for i in range(k + 1, n):
-            st(A, i * n + k, ld(A, i * n + k) * inverse)
-
-
-@kernel
-def solve_dense(L, D, n, x):
-    """x = (L D^-1 L^T)^-1 x"""
-    for i in range(n):
-        total = ld(x, i)
-        for j in range(i):
-            total = total - ld(L, i * n + j) * ld(x, j)
-        st(x, i, total)
-    for i in range(n - 1, -1, -1):
-        total = ld(x, i) * ld(D, i)
-        for j in range(i + 1, n):
-            total = total - ld(L, j * n + i) * ld(x, j)
-        st(x, i, total)
-
-
-@kernel
 def iterate(tree, alive, w):
     """One step of the proximal method; what it leaves of the constraints is mu times the step."""
     residual = change = zero(w.goal)
     for r in range(tree.nm):
         st(w.step, r, ld(w.goal, r) + tree.mu[r] * ld(w.push, r))
-    solve_dense(w.delassus, w.scale, tree.nm, w.step)
+    solve_block(w.delassus, w.scale, tree.nm, 0, tree.nm, w.step)
     for r in range(tree.nm):
         step = (ld(w.step, r) - ld(w.push, r)) * alive
         miss = tree.mu[r] * step

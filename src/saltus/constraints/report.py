@@ -19,6 +19,19 @@ class Status(IntEnum):
     STOPPED = 2  # after the most iterations allowed
 
 
+def iterations_of(report: Array) -> Array:
+    return report[..., 0].astype(int)
+
+
+def residual_of(report: Array) -> Array:
+    return report[..., 1]
+
+
+def status_of(report: Array, tolerance: float) -> Array:
+    still = np.where(report[..., 2] <= tolerance, Status.LEAST_SQUARES, Status.STOPPED)
+    return np.where(report[..., 1] <= tolerance, Status.CONVERGED, still)
+
+
 class Reported:
     """What a result says about its iteration."""
 
@@ -28,15 +41,14 @@ class Reported:
     @property
     def iterations(self) -> Array:
         """(...)"""
-        return self.report[..., 0].astype(int)
+        return iterations_of(self.report)
 
     @property
     def residual(self) -> Array:
         """(...), the largest row that is left of what was asked for, in its units."""
-        return self.report[..., 1]
+        return residual_of(self.report)
 
     @property
     def status(self) -> Array:
         """(...) of `Status`."""
-        still = np.where(self.report[..., 2] <= self.tolerance, Status.LEAST_SQUARES, Status.STOPPED)
-        return np.where(self.residual <= self.tolerance, Status.CONVERGED, still)
+        return status_of(self.report, self.tolerance)

@@ -111,6 +111,11 @@ class DeviceArray:
         return (axes[-1][1] if axes else 0) if even else None
 
 
+def to_device(array: Any) -> Any:
+    """A copy of a NumPy array on the current device."""
+    return cuda.to_device(array)
+
+
 def launch(algorithm: Algorithm, model: Any, inputs: Sequence[Any], out: Any) -> Any:
     """Run on the GPU that holds the inputs."""
     check_count(algorithm, inputs)
