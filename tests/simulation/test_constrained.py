@@ -10,6 +10,7 @@ from scipy.integrate import solve_ivp
 from scipy.special import ellipj, ellipk
 
 import saltus as sl
+from saltus.constraints.dynamics import METHODS, TREES_ONLY
 from tests.constraints import truth
 
 HALF = 0.5  # m, from a rod's middle to its ends
@@ -48,7 +49,7 @@ def test_a_rod_held_at_its_end_swings_as_elliptic_functions_say(method: Any, tol
     np.testing.assert_allclose(swing.forces[0], [0.0, 0.0, MASS * 9.81 / 4], atol=1e-9)
 
 
-@pytest.mark.parametrize("method", ["prox_ltl", "prox_ltls", "kkt"])
+@pytest.mark.parametrize("method", sorted(set(METHODS) - TREES_ONLY))
 def test_a_linkage_moves_as_dense_matrices_and_scipy_say(method: str) -> None:
     dynamics = four_bar(method)
     model, end = dynamics.model, 0.25
