@@ -4,7 +4,8 @@
 
 The augmented Lagrangian absorbs a constraint into the inertia and the force of the body it holds, which leaves the
 articulated body algorithm as it is: three sweeps for the first iteration. A further one changes forces only, so it sends the
-differences through two short sweeps over the bodies that support constraints. O(n + m).
+differences through two short sweeps over the bodies that support constraints. O(n + m). Where the parent is the body just
+before, its quantities are still at hand and do not go through memory, as in aba.py.
 
 | paper | code | what | frame |
 |---|---|---|---|
@@ -14,10 +15,13 @@ differences through two short sweeps over the bodies that support constraints. O
 | K_i a_i - k_i | `miss` | what is left of the constraint | A |
 | H_i^A, f_i^A | `I`, `-f` | articulated inertia and force | body |
 | D_i^-1 | `inverse` | of a degree of freedom's pivot | |
-| Delta f_i | `-df` | change of force between two iterations | body |
+| Delta f_i | `-f` in `push_back` | change of force between two iterations | body |
+| | `light`, `bias` | inertia and bias force of a body with all that hangs on it and supports no constraint | body |
 
-Reference: A. Sathya, J. Carpentier, Constrained articulated body dynamics algorithms, algorithms 1 to 3; 1 / mu stands for
-its mu. Here, the second and further iterations send differences of accelerations outwards, too. Loops are not for it.
+Reference: A. Sathya, J. Carpentier, Constrained articulated body dynamics algorithms, algorithms 1 to 3; 1 / mu stands
+for its mu. Here, the second and further iterations send differences of accelerations outwards, too; and the second
+looks at what the equations of motion themselves leave, since inertias as large as 1 / mu leave errors of that size
+times those of rounding. Loops: loop_aba.py.
 """
 
 from __future__ import annotations
@@ -43,7 +47,7 @@ from saltus.spatial.inertia import Sym6, act_sym6, add_rigid, as_sym6, column, s
 
 WORK = Layout(
     nj={"turn": Vec2, "velocity": Motion, "fall": Vec3, "inertia": Sym6, "force": Force, "acceleration": Motion,
-        "change": Motion, "place": SE3},
+        "change": Motion, "place": SE3, "light": Sym6, "bias": Force},
     nv={"gain": Force, "rate": None, "inverse": None},
     nc={"goal": Motion, "push": Force, "miss": Motion},
 )  # fmt: skip
@@ -61,10 +65,10 @@ def _constrained_aba(tree, q, v, tau, active, target, start, w, a, forces, repor
     residual, change = roll_out(tree, q, v, active, w, a), lift(1e300, o)
 
     tolerance, count, going = tree.tolerance[0], o + 1.0, less(tree.tolerance[0], residual)
-    for _ in range(1, tree.most_iterations[0]):
+    for n in range(1, tree.most_iterations[0]):
         if some(going):
             alive = select(going, lift(1.0, o), o)
-            push_back(tree, q, alive, w)
+            push_back(tree, q, tau, n == 1, alive, w, a)
             newer, moved = pass_on(tree, q, active, w, a)
             residual, change = select(going, newer, residual), select(going, moved, change)
             count = count + alive
@@ -94,7 +98,7 @@ def place_and_aim(tree, q, v, active, target, start, w):
         velocity = add_motion(tree, i, act_inv(X, velocity), v)
         fall = turn_back(X.R, fall)
         w.turn[i], w.velocity[i] = turn, velocity
-        if not tree.leaf[i]:
+        if tree.fork[i]:
             w.fall[i] = fall
         if tree.pulled[0]:
             X0 = w.place[tree.parent[i]] @ X
@@ -115,22 +119,20 @@ def as_force(m):
 def collect(tree, q, v, tau, active, w):
     """To the root: articulated inertias and bias forces, with those of the constraints."""
     o = zero(q)
-    I, f = as_sym6(tree.inertia[0], o), Force(Vec3(o, o, o), Vec3(o, o, o))
+    none, empty = Force(Vec3(o, o, o), Vec3(o, o, o)), as_sym6(tree.inertia[0], o)
+    I, f = empty, none
     for i in range(tree.nj - 1, 0, -1):
         body, parent, velocity = tree.inertia[i], tree.parent[i], w.velocity[i]
-        if tree.leaf[i]:
-            I, f = as_sym6(body, o), Force(Vec3(o, o, o), Vec3(o, o, o))
+        if tree.supports[i]:
+            I, f = with_constraints(tree, i, I, f, active, w)
         else:
-            if tree.parent[i + 1] != i:
-                I, f = w.inertia[i], w.force[i]
-            I = add_rigid(I, body)
-        f = f + cross_force(velocity, body @ velocity)
-        c = tree.held[i]
-        while c >= 0:
-            on = ld(active, c)
-            I = I + scaled(tree.stiffness[c], on)
-            f = f - act_force(tree.place_a[c], weighted(tree, c, w.goal[c], on) + w.push[c])
-            c = tree.next_held[c]
+            if tree.leaf[i]:
+                I, f = as_sym6(body, o), none
+            else:
+                if tree.parent[i + 1] != i:
+                    I, f = w.inertia[i], w.force[i]
+                I = add_rigid(I, body)
+            f = f + cross_force(velocity, body @ velocity)
         for k in range(tree.end[i] - 1, tree.iv[i] - 1, -1):
             axis = tree.axis[k]
             u = column(I, axis)
@@ -141,32 +143,63 @@ def collect(tree, q, v, tau, active, w):
         if parent > 0:
             X = joint_placement(tree, i, q, w.turn[i])
             I, f = act_sym6(X, I), act_force(X, f + I @ carried(tree, i, velocity, v))
-            if not tree.last_child[i]:
-                I, f = I + w.inertia[parent], f + w.force[parent]
-            if parent != i - 1:
-                w.inertia[parent], w.force[parent] = I, f
+            if tree.supports[parent] and not tree.supports[i]:
+                if not tree.last_end[i]:
+                    I, f = I + w.light[parent], f + w.bias[parent]
+                w.light[parent], w.bias[parent] = I, f
+            else:
+                if not (tree.last_held[i] or (tree.last_end[i] and not tree.supports[i])):
+                    I, f = I + w.inertia[parent], f + w.force[parent]
+                if parent != i - 1:
+                    w.inertia[parent], w.force[parent] = I, f
 
 
 @kernel
-def accelerate(tree, i, q, v, w, a):
+def with_constraints(tree, i, I, f, active, w):
+    """Inertia and bias force of a body that supports constraints, by those of its children that do (at hand if `near`)."""
+    body, velocity = tree.inertia[i], w.velocity[i]
+    own, bias = as_sym6(body, velocity.lin.x), cross_force(velocity, body @ velocity)
+    if tree.ends[i]:
+        own, bias = add_rigid(w.light[i], body), bias + w.bias[i]
+        w.light[i] = own
+    w.bias[i] = bias
+    if not tree.inner[i]:
+        I, f = own, bias
+    else:
+        if not tree.near[i]:
+            I, f = w.inertia[i], w.force[i]
+        I, f = I + own, f + bias
+    c = tree.held[i]
+    while c >= 0:
+        on = ld(active, c)
+        I = I + scaled(tree.stiffness[c], on)
+        f = f - act_force(tree.place_a[c], weighted(tree, c, w.goal[c], on) + w.push[c])
+        c = tree.next_held[c]
+    return I, f
+
+
+@kernel
+def accelerate(tree, i, q, v, before, w, a):
     """The acceleration of body i, and of its joint, by that of its parent."""
     X = joint_placement(tree, i, q, w.turn[i])
-    acceleration = act_inv(X, w.acceleration[tree.parent[i]]) + carried(tree, i, w.velocity[i], v)
+    acceleration = act_inv(X, before) + carried(tree, i, w.velocity[i], v)
     for k in range(tree.iv[i], tree.end[i]):
         rate = w.rate[k] - power(acceleration, w.gain[k])
         st(a, k, rate)
         acceleration = add_along(acceleration, tree.axis[k], rate)
-    w.acceleration[i] = acceleration
     return acceleration
 
 
 @kernel
 def roll_out(tree, q, v, active, w, a):
     """To the leaves, over the bodies that support constraints: accelerations; returns what is left of the constraints."""
-    residual = zero(q)
+    residual, acceleration = zero(q), w.acceleration[0]
     for i in range(1, tree.nj):
         if tree.supports[i]:
-            acceleration = accelerate(tree, i, q, v, w, a)
+            if tree.parent[i] != i - 1:
+                acceleration = w.acceleration[tree.parent[i]]
+            acceleration = accelerate(tree, i, q, v, acceleration, w, a)
+            w.acceleration[i] = acceleration
             c = tree.held[i]
             while c >= 0:
                 miss = (act_inv(tree.place_a[c], acceleration) - w.goal[c]) * ld(active, c)
@@ -176,44 +209,68 @@ def roll_out(tree, q, v, active, w, a):
 
 
 @kernel
-def push_back(tree, q, alive, w):
-    """To the root: forces follow what is left of the constraints, and their changes reach all supporting joints."""
+def push_back(tree, q, tau, whole, alive, w, a):
+    """To the root: forces follow what is left of the constraints, and their changes reach all supporting joints; or the
+    whole of what is left of the equations of motion does."""
     o = zero(q)
     none = Force(Vec3(o, o, o), Vec3(o, o, o))
-    for i in range(tree.nj):
-        if tree.supports[i]:
-            w.force[i] = none
+    f = none
     for i in range(tree.nj - 1, 0, -1):
         if tree.supports[i]:
-            df = w.force[i]
+            if not tree.inner[i]:
+                f = none
+            elif not tree.near[i]:
+                f = w.force[i]
+            if whole:
+                f = f + unbalanced(tree, i, w)
             c = tree.held[i]
             while c >= 0:
                 step = weighted(tree, c, w.miss[c], alive)
                 w.push[c] = w.push[c] - step
-                df = df + act_force(tree.place_a[c], step)
+                push = step - w.push[c] if whole else step
+                f = f + act_force(tree.place_a[c], push)
                 c = tree.next_held[c]
             for k in range(tree.end[i] - 1, tree.iv[i] - 1, -1):
-                torque = component(df, tree.axis[k])
-                df = df - w.gain[k] * torque
+                torque = component(f, tree.axis[k])
+                if whole:
+                    torque = (torque + tree.armature[k] * ld(a, k) - ld(tau, k)) * alive
+                f = f - w.gain[k] * torque
                 w.rate[k] = -(w.inverse[k] * torque)
             parent = tree.parent[i]
             if parent > 0:
-                w.force[parent] = w.force[parent] + act_force(joint_placement(tree, i, q, w.turn[i]), df)
+                f = act_force(joint_placement(tree, i, q, w.turn[i]), f)
+                if not tree.last_held[i]:
+                    f = f + w.force[parent]
+                if parent != i - 1:
+                    w.force[parent] = f
+
+
+@kernel
+def unbalanced(tree, i, w):
+    """The force that body i, and what hangs on it, needs for its acceleration."""
+    if tree.ends[i]:
+        return w.light[i] @ w.acceleration[i] + w.bias[i]
+    return tree.inertia[i] @ w.acceleration[i] + w.bias[i]
 
 
 @kernel
 def pass_on(tree, q, active, w, a):
     """To the leaves: changes of accelerations; returns what is left of the constraints, and how much of it changed."""
     residual = largest = zero(q)
+    change = w.change[0]
     for i in range(1, tree.nj):
         if tree.supports[i]:
-            X = joint_placement(tree, i, q, w.turn[i])
-            change = act_inv(X, w.change[tree.parent[i]])
+            if tree.parent[i] != i - 1:
+                change = w.change[tree.parent[i]]
+            change = act_inv(joint_placement(tree, i, q, w.turn[i]), change)
             for k in range(tree.iv[i], tree.end[i]):
                 rate = w.rate[k] - power(change, w.gain[k])
                 st(a, k, ld(a, k) + rate)
                 change = add_along(change, tree.axis[k], rate)
-            w.change[i], w.acceleration[i] = change, w.acceleration[i] + change
+            if tree.fork_held[i]:
+                w.change[i] = change
+            if tree.ends[i]:
+                w.acceleration[i] = w.acceleration[i] + change
             c = tree.held[i]
             while c >= 0:
                 step = act_inv(tree.place_a[c], change) * ld(active, c)
@@ -227,6 +284,12 @@ def pass_on(tree, q, active, w, a):
 @kernel
 def finish(tree, q, v, w, a):
     """To the leaves, over the bodies that support nothing."""
+    acceleration = w.acceleration[0]
     for i in range(1, tree.nj):
         if not tree.supports[i]:
-            accelerate(tree, i, q, v, w, a)
+            parent = tree.parent[i]
+            if parent != i - 1 or tree.supports[parent]:
+                acceleration = w.acceleration[parent]
+            acceleration = accelerate(tree, i, q, v, acceleration, w, a)
+            if not tree.leaf[i]:
+                w.acceleration[i] = acceleration

@@ -26,7 +26,7 @@ def factor_block(A, D, n, first, end):
 
 @kernel
 def solve_block(L, D, n, first, end, x):
-    """x = A^-1 x, in the places of the block; x is a field of a workspace, of numbers or of anything that adds and scales."""
+    """x = A^-1 x, in the places of the block; x is a field of a workspace, of numbers or of what adds and scales."""
     for i in range(first, end):
         total = x[i]
         for j in range(first, i):

@@ -16,7 +16,8 @@ from saltus.constraints.kkt import solve_kkt
 from saltus.constraints.kkt_factors import KKTFactors, factor_kkt
 from saltus.constraints.loop_aba import _loop_aba
 from saltus.constraints.nodes import Plan
-from saltus.constraints.operational_space import OSIM_METHODS, RESPONSES, FactoredOSIM, _osim_base
+from saltus.constraints.operational_space import OSIM_METHODS, RESPONSES, FactoredOSIM
+from saltus.constraints.osim_base import _osim_base
 from saltus.constraints.prox_ltl import _prox_ltl
 from saltus.constraints.prox_ltls import _prox_ltls
 from saltus.constraints.prox_pv import _prox_pv
@@ -86,7 +87,7 @@ class ConstrainedDynamics:
         model: Model,
         constraints: Sequence[Constraint],
         method: str = "constrained_aba",
-        mu: float = 1e-5,
+        mu: float = 1e-6,
         tolerance: float = 1e-9,
         most_iterations: int = 50,
     ) -> None:
@@ -155,7 +156,7 @@ class ConstrainedDynamics:
         return Solution(a, forces, report, self.tolerance)
 
     def _rest(self, *arrays: Any) -> tuple[Any, ...]:
-        """All constraints active, no targets, nothing to start from, no rows: of the type of these arrays, where they are."""
+        """All constraints active, no targets, no start, no rows: of the type of these arrays, and where they are."""
         q, on_gpu = arrays[0], hasattr(arrays[0], "__cuda_array_interface__")
         dtype = SINGLE if all(map(_is_single, arrays)) else DOUBLE
         key = (dtype, on_gpu or (q.shape[:-1] if isinstance(q, np.ndarray) else ()))
@@ -301,8 +302,8 @@ class ConstrainedDynamics:
     ) -> KKTFactors:
         """The sparse Cholesky factors of the KKT matrix [[-mu, J], [J^T, M]] at `q` (..., nq).
 
-        M: (..., nv, nv), any positive definite matrix that is zero where the inertia matrix is, by the structure of the tree; by
-        default that matrix.
+        M: (..., nv, nv), by default the inertia matrix; any positive definite matrix that is zero where that one is, by the
+        structure of the tree.
         rows: as in `solve`.
         """
         everything, nothing, _, given = self._rest(q)
@@ -322,7 +323,7 @@ class ConstrainedDynamics:
         name = self._osim_method(method, able, "pv_r")
         plan = OSIM_METHODS[name].delassus
         assert plan is not None
-        return OSIM_METHODS[name].algorithm.call(self._planned(plan), (q, self._active(q, active)))  # type: ignore[no-any-return]
+        return OSIM_METHODS[name].algorithm.call(self._planned(plan), (q, self._active(q, active)))
 
     def osim(self, q: ArrayLike, active: ArrayLike | None = None, method: str | None = None) -> Array:
         """The damped operational-space inertia matrix (J M^-1 J^T + mu)^-1 (..., nm, nm) at `q` (..., nq).
@@ -334,7 +335,7 @@ class ConstrainedDynamics:
         chosen = OSIM_METHODS[name]
         if chosen.algorithm is _osim_base:
             return self.osim_factors(q, active, name).matrix
-        return chosen.algorithm.call(self._planned(chosen.osim), (q, self._active(q, active)))  # type: ignore[no-any-return]
+        return chosen.algorithm.call(self._planned(chosen.osim), (q, self._active(q, active)))
 
     def osim_factors(self, q: ArrayLike, active: ArrayLike | None = None, method: str = "caba_f") -> FactoredOSIM:
         """The same of a floating robot as B - Z C Z^T: what limbs do, and what their base adds.
@@ -356,7 +357,7 @@ class ConstrainedDynamics:
     def _respond(self, what: str, q: ArrayLike, x: ArrayLike, active: ArrayLike | None) -> Array:
         if self._loops:
             raise ModelError(f"{what}_times is for contacts; {self._loops[0]!r} ties two bodies")
-        return _response.call(self._planned(RESPONSES[what]), (q, self._active(q, active), x))  # type: ignore[no-any-return]
+        return _response.call(self._planned(RESPONSES[what]), (q, self._active(q, active), x))
 
     def _osim_method(self, method: str | None, able: list[str], default: str) -> str:
         name = method or ("ltl" if self._loops else default)

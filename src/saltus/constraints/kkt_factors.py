@@ -3,9 +3,9 @@
     K_mu = [ -mu  J ]  =  U_K D_K U_K^T,      U_K = [ V  K ],      D_K = [ -E    ]
            [ J^T  M ]                               [    U ]             [     D ]
 
-M = U D U^T along the tree, without fill-in; K = J U^-T D^-1, zero where a joint does not move a constraint; V E V^T is the damped
-Delassus matrix J M^-1 J^T + mu, dense. Any positive definite M will do that has the sparsity of the tree: a diagonal one, as in
-inverse kinematics, in particular. O(n d^2 + m d^2 + m^2 d + m^3) for depth d.
+M = U D U^T along the tree, without fill-in; K = J U^-T D^-1, zero where a joint does not move a constraint; V E V^T is
+the damped Delassus matrix J M^-1 J^T + mu, dense. Any positive definite M will do that has the sparsity of the tree: a
+diagonal one, as in inverse kinematics, in particular. O(n d^2 + m d^2 + m^2 d + m^3) for depth d.
 
 Reference: J. Carpentier, R. Budhiraja, N. Mansard, Proximal and sparse resolution of constrained dynamic equations (2021),
 section IV, equation 24 and algorithm 1.

@@ -2,14 +2,15 @@
 
     min_a  1/2 |a - a_free|_M^2   subject to   K_a a_a - K_b a_b = goal,  for every constraint between bodies a and b
 
-The augmented Lagrangian adds a constraint to the inertias of both its bodies, and ties them: a 6x6 matrix that maps motions of
-one to forces on the other. Eliminating a joint then takes a rank-one matrix out of the inertias of its body and of all that are
-tied to it, and out of the ties among them; its parent takes over the ties. A body far from all loops has none, so the sweeps are
-those of constrained_aba.py there. O(n + m) as long as few loops overlap; ties are found beforehand (ties.py).
+The augmented Lagrangian adds a constraint to the inertias of both its bodies, and ties them: a 6x6 matrix that maps
+motions of one to forces on the other. Eliminating a joint then takes a rank-one matrix out of the inertias of its body
+and of all that are tied to it, and out of the ties among them; its parent takes over the ties. A body far from all
+loops has none, so the sweeps are those of constrained_aba.py there. O(n + m) as long as few loops overlap; ties are
+found beforehand (ties.py).
 
-Inertias are eliminated once. An iteration then finds what accelerations leave of the equations of motion, under forces that
-answer to what they leave of the constraints, sends that to the root, and steps back to the leaves: as in prox_ltls.py, rounding
-errors of inertias as large as 1 / mu are taken away by the next step.
+Inertias are eliminated once. An iteration then finds what accelerations leave of the equations of motion, under forces
+that answer to what they leave of the constraints, sends that to the root, and steps back to the leaves: as in
+prox_ltls.py, rounding errors of inertias as large as 1 / mu are taken away by the next step.
 
 | paper | code | what | frame |
 |---|---|---|---|

@@ -41,7 +41,7 @@ RESPONSES = {"delassus": Plan(), "osim": Plan(augmented=True)}
 
 @dataclass(frozen=True, eq=False)
 class FactoredOSIM:
-    """osim = B - Z C Z^T, with B (..., nm, nm) block-diagonal, Z (..., nm, 6) and C (..., 6, 6): products cost the blocks."""
+    """osim = B - Z C Z^T, B (..., nm, nm) block-diagonal, Z (..., nm, 6), C (..., 6, 6): products cost the blocks."""
 
     problem: ConstrainedModel
     B: Array

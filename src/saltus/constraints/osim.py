@@ -2,11 +2,11 @@
 
     Delassus = J M^-1 J^T,      osim = (Delassus + mu)^-1 = W - W J (M + J^T W J)^-1 J^T W,      W = 1 / mu
 
-A sweep to the root finds articulated inertias and sends forces along: what a unit force on one body does to another, and how
-joints answer on the way. There are two ways to send them. *Rows* of constraints go as they are, and each joint adds its part of
-the matrix: m d of them, m^2 d parts. From a *node* on, the six unit forces of that body go instead, however many rows there are
-above; a sweep back then finds how each node answers forces on it (`reach`), and each pair of rows meets at the last node that
-both pass. Where nodes are makes the method:
+A sweep to the root finds articulated inertias and sends forces along: what a unit force on one body does to another,
+and how joints answer on the way. There are two ways to send them. *Rows* of constraints go as they are, and each joint
+adds its part of the matrix: m d of them, m^2 d parts. From a *node* on, the six unit forces of that body go instead,
+however many rows there are above; a sweep back then finds how each node answers forces on it (`reach`), and each pair
+of rows meets at the last node that both pass. Where nodes are makes the method:
 
 | method | nodes | complexity |
 |---|---|---|
@@ -23,9 +23,9 @@ both pass. Where nodes are makes the method:
 | jK_i | `row`; `at` | force on body j of a unit force of a row; the same at each node on its way | body j |
 | L_0^A | `dual` | the matrix, rows in the order of the tree | |
 
-Reference: A. Sathya, J. Carpentier, Constrained articulated body dynamics algorithms, algorithm 5 and section VI; P. Wensing,
-R. Featherstone, D. Orin, A reduced-order recursive algorithm for the computation of the operational-space inertia matrix
-(2012). Here, limbs with at most six rows send these rows instead of six unit forces.
+Reference: A. Sathya, J. Carpentier, Constrained articulated body dynamics algorithms, algorithm 5 and section VI; P.
+Wensing, R. Featherstone, D. Orin, A reduced-order recursive algorithm for the computation of the operational-space
+inertia matrix (2012). Here, limbs with at most six rows send these rows instead of six unit forces.
 """
 
 from __future__ import annotations
@@ -173,7 +173,7 @@ def moved(reach, f):
 
 @kernel
 def meet(tree, stop, w):
-    """To the leaves: how nodes answer forces if all joints move; and the rows that meet at each. Body `stop` stands still."""
+    """To the leaves: how nodes answer forces if all joints move; rows meet at each. Body `stop` stands still."""
     for i in range(1, tree.nj):
         if tree.node[i] == i and i != stop:
             above = tree.node_above[i]

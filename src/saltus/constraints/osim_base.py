@@ -2,8 +2,8 @@
 
     osim = B - Z C Z^T      B block-diagonal, a block a limb;   Z (m, 6);   C (6, 6)
 
-Seen from a base that stands still, limbs do not know of each other. With L the Delassus matrix then, K what unit forces of the
-rows do to the base, and H its articulated inertia,
+Seen from a base that stands still, limbs do not know of each other. With L the Delassus matrix then, K what unit forces
+of the rows do to the base, and H its articulated inertia,
 
     pv_f:    B = (L + mu)^-1,    Z = B K,    C = (H + K^T Z)^-1
     caba_f:  B = W - W L W,      Z = W K,    C = H^-1              on inertias that the constraints are added to

@@ -2,11 +2,11 @@
 
     Delassus = (J U^-T) D^-1 (J U^-T)^T,      M = U D U^T
 
-For contacts and loops alike; the classical way, to which those of osim.py are compared. O(n d^2 + m d^2 + m^2 d), and m^3 for the
-inverse.
+For contacts and loops alike; the classical way, to which those of osim.py are compared. O(n d^2 + m d^2 + m^2 d), and
+m^3 for the inverse.
 
-Reference: R. Featherstone, Exploiting sparsity in operational-space dynamics (2010); J. Carpentier, R. Budhiraja, N. Mansard,
-Proximal and sparse resolution of constrained dynamic equations (2021), section IV-E.
+Reference: R. Featherstone, Exploiting sparsity in operational-space dynamics (2010); J. Carpentier, R. Budhiraja, N.
+Mansard, Proximal and sparse resolution of constrained dynamic equations (2021), section IV-E.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Constrained forward dynamics by the augmented Lagrangian on the augmented inertia matrix.
 
-    (M + J^T W J) step = rest + J^T (forces - W (J a - goal)) - M a,      a <- a + step,      forces <- forces - W (J a - goal)
+    (M + J^T W J) step = rest + J^T (forces - W (J a - goal)) - M a,    a <- a + step,    forces <- forces - W (J a - goal)
 
 with W = 1 / mu.
 
@@ -8,8 +8,9 @@ The matrix comes from the composite rigid body algorithm on bodies whose inertia
 and users are added to it one by one. It has the sparsity of a tree (with loops, that of the tree which joins what they tie),
 so it is factored once without fill-in, and no matrix of size m is formed. O(n d^2 + m d) for depth d.
 
-Steps are the paper's but for rounding: each looks at what the equation of motion itself leaves, with the plain M. Factors of a
-matrix as large as 1 / mu would leave errors of that size times those of rounding, which steps then take away.
+Steps are the paper's but for rounding: each looks at what the equation of motion itself leaves, with the plain M.
+Factors of a matrix as large as 1 / mu would leave errors of that size times those of rounding, which steps then take
+away.
 
 | paper | code | what | shape |
 |---|---|---|---|

@@ -2,8 +2,8 @@
 
     Delassus x = J M^-1 J^T x,      osim x = W x - W J (M + J^T W J)^-1 J^T W x,      W = 1 / mu
 
-Forces of the rows go to the root, accelerations come back: the articulated body algorithm of a robot at rest, without gravity, on
-inertias that the constraints are added to in the second case. O(n + m).
+Forces of the rows go to the root, accelerations come back: the articulated body algorithm of a robot at rest, without
+gravity, on inertias that the constraints are added to in the second case. O(n + m).
 
 | paper | code | what | frame |
 |---|---|---|---|

@@ -20,7 +20,8 @@ from saltus.spatial.inertia import Sym6
 
 CONSTRAINT_INTS: Layout = INTS.extended(
     one=dict.fromkeys(("most_iterations", "pulled", "base", "augmented", "answer", "passives")),
-    nj=dict.fromkeys(("held", "supports", "first_under", "end_under", "node", "node_above", "first_at",
+    nj=dict.fromkeys(("held", "supports", "inner", "near", "last_held", "fork_held", "ends", "last_end",
+                      "first_under", "end_under", "node", "node_above", "first_at",
                       "first_tie", "end_tie", "first_gain", "first_pair")),
     nv=dict.fromkeys(("joined", "passive")),
     nc=dict.fromkeys(("body_a", "body_b", "point", "next_held", "first_row", "end_row", "first_mover", "end_mover",
@@ -32,15 +33,19 @@ CONSTRAINT_INTS: Layout = INTS.extended(
     np=dict.fromkeys(("pair",)),
 )  # fmt: skip
 """`pulled`: a constraint has a gain on its placement. `held`: the first constraint whose frame A is on this body, or -1;
-`next_held`: the next one there. `supports`: the body moves a constrained one. `row_axis`: which of the six rows it is; `before`:
-the row before it, the tree along which a dense matrix is factored.
-`mover`: the degrees of freedom that move body a or b of a constraint, from the leaves to the root. `joined`: as `above`, in
-the tree along which a matrix can be factored that ties the bodies of each loop. `given`: the first of the user's rows that
-the constraint has, or -1. `passive`: the degrees of freedom without actuators, `passives` many, for inverse dynamics.
+`next_held`: the next one there. `row_axis`: which of the six rows it is; `before`: the row before it, the tree along
+which a dense matrix is factored. `mover`: the degrees of freedom that move body a or b of a constraint, from the leaves
+to the root. `joined`: as `above`, in the tree along which a matrix can be factored that ties the bodies of each loop.
+`given`: the first of the user's rows that the constraint has, or -1. `passive`: the degrees of freedom without
+actuators, `passives` many, for inverse dynamics.
+
+`supports`: the body moves a constrained one. Of its children only those that do: `inner`, there are some; `near`, the
+body just after is one; `fork_held`, one is not the body just after; `last_held`, it is the last one of its parent.
+`ends`: a child does not; `last_end`: it is the last such of its parent.
 
 Rows in the order of the tree: `row_at[p]` is the p-th row, of constraint `holder[p]`; body i supports those of places
-`first_under[i]` to `end_under[i]`. `base`: the body of a free flyer that supports some, or 0. Rows of places p to `block_end[p]`
-are those of the same limb of the base (of the same tree, if there is no base). Nodes: see nodes.py; ties: see
+`first_under[i]` to `end_under[i]`. `base`: the body of a free flyer that supports some, or 0. Rows of places p to
+`block_end[p]` are those of the same limb of the base (of the same tree, if there is no base). Nodes: nodes.py; ties:
 ties.py."""
 
 CONSTRAINT_REALS: Layout = REALS.extended(
@@ -48,8 +53,8 @@ CONSTRAINT_REALS: Layout = REALS.extended(
     nc={"place_a": SE3, "place_b": SE3, "weight": Motion, "stiffness": Sym6, "kp": None, "kd": None},
     nm={"mu": None, "row_force": Force},
 )
-"""`mu`: of each row. `row_force`: of the row at each place, its unit force on body a. `weight`: 1 / mu of each of the six, 0 where a constraint has no such row. `stiffness`:
-K^T diag(weight) K in the frame of body a."""
+"""`mu`: of each row. `row_force`: of the row at each place, its unit force on body a. `weight`: 1 / mu of each of the six, 0
+where a constraint has no such row. `stiffness`: K^T diag(weight) K in the frame of body a."""
 
 constrained = partial(declare, tables(CONSTRAINT_INTS, CONSTRAINT_REALS))
 """The decorator of every algorithm on constrained models."""
@@ -98,6 +103,7 @@ class ConstrainedModel:
             for n, k in enumerate(passive):
                 ints.passive[n] = k
             fill_constraints(ints, reals, model, self.constraints, mu)
+            fill_supports(ints, model)
             ints.base[0], ints.augmented[0], ints.answer[0] = places.base, plan.augmented, plan.answer
             for p, (c, k) in enumerate(places.rows):
                 ints.row_at[p], ints.holder[p], ints.block_end[p] = ints.first_row[c] + k, c, places.block_end[p]
@@ -184,6 +190,21 @@ def fill_constraints(ints: Any, reals: Any, model: Model, constraints: Sequence[
         reals.weight[c] = Motion(Vec3(*weight[:3]), Vec3(*weight[3:]))
         reals.stiffness[c] = stiffness(place, weight)
         reals.kp[c], reals.kd[c] = constraint.kp, constraint.kd
+
+
+def fill_supports(ints: Any, model: Model) -> None:
+    for i in range(1, model.njoints):
+        parent = model.joints[i].parent
+        if ints.supports[i]:
+            ints.inner[parent] = 1
+            ints.near[parent] |= parent == i - 1
+            ints.fork_held[parent] |= parent != i - 1
+        else:
+            ints.ends[parent] = 1
+    for supports, field in ((1, ints.last_held), (0, ints.last_end)):
+        last = {model.joints[i].parent: i for i in range(1, model.njoints) if ints.supports[i] == supports}
+        for i in last.values():
+            field[i] = 1
 
 
 def fill_field(field: Any, values: Sequence[int]) -> None:

@@ -1,7 +1,7 @@
 """Ties between bodies that loops make, and those that eliminating joints makes of them (loop_aba.py).
 
-Joints are eliminated from the last body to the first. A body that goes ties those it was tied to among each other, and to its
-parent: which of them is known beforehand, from the tree and the constraints.
+Joints are eliminated from the last body to the first. A body that goes ties those it was tied to among each other, and
+to its parent: which of them is known beforehand, from the tree and the constraints.
 """
 
 from __future__ import annotations
@@ -49,7 +49,11 @@ def find_ties(model: Model, constraints: Sequence[Constraint]) -> Ties:
             if others[i] and low > 0:
                 others[high].add(low)
     index = {(i, j): t for t, (i, j) in enumerate((i, j) for i, each in enumerate(others) for j in sorted(each))}
-    first_tie, first_pair, first_gain, pair, gains, start = [], [], [], [], 0, 0
+    first_tie: list[int] = []
+    first_pair: list[int] = []
+    first_gain: list[int] = []
+    pair: list[int] = []
+    gains = start = 0
     for i, each in enumerate(others):
         first_tie.append(start)
         first_pair.append(len(pair))

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from saltus.kernel.memory import HEADER, SIZES
-from saltus.kernel.scalar import atan2, fabs, floor, select, sincos, sqrt
+from saltus.kernel.scalar import atan2, fabs, floor, select, sincos, some, sqrt
 from saltus.kernel.tuples import DEFINITIONS, defines
 
 if TYPE_CHECKING:
@@ -98,6 +98,7 @@ def _know_casadi(casadi: Any) -> None:
     defines(atan2, casadi.SX, None)(lambda y, x: casadi.atan2(y, x))
     defines(atan2, None, casadi.SX)(lambda y, x: casadi.atan2(y, x))
     defines(select, casadi.SX, None, None)(lambda condition, x, y: casadi.if_else(condition, x, y))
+    defines(some, casadi.SX)(lambda condition: True)  # iterations go on to their end: no symbol is known to be done
 
 
 def _named(rule: Any) -> Any:
