@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 import saltus as sl
+from examples import constrained
 from tests.view.browser import launched, opened
 
 FIGURES = Path(__file__).parents[1] / "docs" / "figures"
@@ -59,9 +60,18 @@ def standing() -> dict[str, Any]:
     }
 
 
+def swaying() -> dict[str, Any]:
+    """A biped with closed loops in its legs, its centre of mass led over the left foot."""
+    scene = constrained.SCENES["biped_sway"]()
+    motion = constrained.simulate(scene, 2.5)
+    forces = constrained.contact_forces(scene, motion)
+    return {"model": scene.robot, "q": motion.q[-1], "contacts": scene.contacts, "forces": forces[-1], "friction": 0.7}
+
+
 PICTURES = {
     "tumble": (tumble(), (1200, 460), (0.05, -1.0, 0.2), 0.42),
     "standing": (standing(), (900, 560), (1.0, -0.7, 0.3), 0.95),
+    "swaying": (swaying(), (900, 560), (1.0, -0.7, 0.25), 0.95),
 }
 """Name: the scene, the size [pixels], the direction to the camera, and its distance relative to the replay's own."""
 

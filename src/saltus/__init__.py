@@ -72,7 +72,19 @@ from saltus.model import (
 )
 from saltus.model.manifold import difference, distance, integrate, interpolate, random_configuration
 from saltus.model.manifold_jacobians import difference_jacobians, integrate_jacobians
-from saltus.simulation import Drift, Interrupted, RolloutError, Trajectory, conservation_drift, rollout
+from saltus.simulation import (
+    Drift,
+    Interrupted,
+    RolloutError,
+    Task,
+    Trajectory,
+    center_of_mass_task,
+    conservation_drift,
+    constraint_drift,
+    motors_of,
+    rollout,
+    task_torques,
+)
 
 __version__ = "0.1.0"
 
@@ -104,16 +116,19 @@ __all__ = [
     "Solution",
     "Status",
     "SurfaceContact",
+    "Task",
     "Trajectory",
     "UserRows",
     "aba",
     "center_of_mass",
     "center_of_mass_jacobian",
+    "center_of_mass_task",
     "centroidal_momentum",
     "centroidal_momentum_drift",
     "centroidal_momentum_matrix",
     "centroidal_momentum_rate",
     "conservation_drift",
+    "constraint_drift",
     "crba",
     "difference",
     "difference_jacobians",
@@ -143,6 +158,7 @@ __all__ = [
     "ltl",
     "minverse",
     "model_loops",
+    "motors_of",
     "nonlinear_effects",
     "potential_energy",
     "random_configuration",
@@ -153,5 +169,6 @@ __all__ = [
     "rollout",
     "save_urdf",
     "set_threads",
+    "task_torques",
     "view",
 ]

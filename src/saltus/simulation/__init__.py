@@ -1,6 +1,20 @@
-"""Robots moving by themselves or under a controller, step by step."""
+"""Robots moving by themselves, under constraints and under a controller, step by step."""
 
 from saltus.simulation.conservation import Drift, conservation_drift
+from saltus.simulation.constraint_drift import constraint_drift
 from saltus.simulation.rollout import Interrupted, RolloutError, Trajectory, rollout
+from saltus.simulation.task_space import Task, center_of_mass_task, motors_of, task_torques
 
-__all__ = ["Drift", "Interrupted", "RolloutError", "Trajectory", "conservation_drift", "rollout"]
+__all__ = [
+    "Drift",
+    "Interrupted",
+    "RolloutError",
+    "Task",
+    "Trajectory",
+    "center_of_mass_task",
+    "conservation_drift",
+    "constraint_drift",
+    "motors_of",
+    "rollout",
+    "task_torques",
+]

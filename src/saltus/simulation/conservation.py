@@ -39,6 +39,8 @@ class Drift:
 def conservation_drift(model: Model, trajectory: Trajectory) -> list[Drift]:
     """Drifts of energy and, if a free flyer carries the robot, of linear and angular momentum, on a motion without torques.
 
+    Constraints do no work; but contacts give momentum, as loops do not. Switching on takes energy.
+
     The size of the energy is the largest kinetic energy; with a free base, that of the tumble alone, without that of the
     flight of the centre of mass, which would make any drift look small.
 

@@ -2,7 +2,11 @@
 
     dq/dt = v,      dv/dt = aba(q, v, tau(t, q, v) - damping v)
 
-The tree moves freely: there are no contacts, the joints' limits do not hold it, and loops stay open.
+The tree moves freely, loops open; with `ConstrainedDynamics` in the place of the model, its constraints hold:
+
+    dq/dt = v,      M dv/dt + b = tau + J^T forces,      J dv/dt = goal
+
+The joints' limits do not hold the robot, and contacts hold it both ways: which of them do is the caller's to say.
 """
 
 from __future__ import annotations
@@ -14,21 +18,25 @@ from typing import Any
 import numpy as np
 
 from saltus.arrays import Array, ArrayLike
-from saltus.dynamics.aba import aba
+from saltus.constraints.dynamics import ConstrainedDynamics
 from saltus.model.model import Model
-from saltus.simulation.steps import METHODS, Acceleration, Method
-
-Controller = Callable[[float, Array, Array], ArrayLike]
-"""tau(t, q, v): torques (..., nv) for the time [s] and the state (..., nq), (..., nv)."""
+from saltus.simulation.driven import Driven, Function
+from saltus.simulation.steps import METHODS, Method
 
 
 @dataclass(frozen=True, eq=False)
 class Trajectory:
-    """States over time, with the leading axes (...) of the batch in front of that of time."""
+    """States over time, and what acted on them, with the leading axes (...) of the batch in front of that of time.
+
+    Without constraints nm and nc are 0. Where a contact switches on, the state is that after its impact.
+    """
 
     t: Array  # (T,) [s]
     q: Array  # (..., T, nq)
     v: Array  # (..., T, nv)
+    tau: Array  # (..., T, nv) torques of the controller [N m, N]
+    forces: Array  # (..., T, nm) of the constraints [N, N m]
+    active: Array  # (..., T, nc) which of them hold, 1 or 0
 
 
 class Interrupted(KeyboardInterrupt):
@@ -42,7 +50,7 @@ class Interrupted(KeyboardInterrupt):
 class RolloutError(ValueError):
     """A rollout that could not go on: numbers have grown beyond all limits, or a controller has raised a ValueError.
 
-    `trajectory` holds the states until then.
+    `trajectory` holds the states until then; torques and forces that are not known at the last of them are NaN.
     """
 
     def __init__(self, trajectory: Trajectory, dt: float, cause: ValueError) -> None:
@@ -54,23 +62,33 @@ class RolloutError(ValueError):
 
 
 def rollout(
-    model: Model,
+    robot: Model | ConstrainedDynamics,
     q: ArrayLike,
     v: ArrayLike,
-    tau: ArrayLike | Controller | None = None,
+    tau: ArrayLike | Function | None = None,
     *,
     duration: float,
     dt: float = 1e-3,
     method: Method = "rk4",
     damping: bool = False,
+    active: ArrayLike | Function | None = None,
+    control_period: float | None = None,
+    disturbance: Function | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Trajectory:
     """The states at 0, dt, 2 dt ... duration [s] of the motion that begins at `q` (..., nq), `v` (..., nv).
 
+    robot: a model, which moves freely, or `ConstrainedDynamics`, whose constraints hold it by whichever method they name.
     tau: torques (..., nv) [N m, N] that stay the same, or a function tau(t, q, v) that gives them; by default none.
     dt: the step [s]; the duration is rounded to a whole number of them.
     method: "rk4" (fourth order) or "semi_implicit_euler" (first order, a quarter of the work).
     damping: whether the joints are damped as the model's `damping` says. Dry friction is left out.
+    active: which constraints hold, 1 or 0: (nc,), or (..., steps + 1, nc) with a row for each step, or a function
+        active(t, q, v) that is asked at the beginning of each step; by default all. Where one switches on, velocities
+        jump as an impact without rebound makes them. Those that hold from the start do not jump.
+    control_period: how long torques are held until `tau` is asked again [s], a multiple of dt; by default it is asked
+        whenever the method wants accelerations.
+    disturbance: further torques (..., nv) at all times, as a function of (t, q, v): springs, a push.
     progress: is called as progress(steps done, steps in all) after every step.
 
     If all arrays are float32, the motion is computed and recorded in float32. Ctrl-C raises `Interrupted`, which is a
@@ -84,6 +102,12 @@ def rollout(
     >>> fall = sl.rollout(ball, ball.neutral(), np.zeros(6), duration=1.0, dt=0.1)
     >>> fall.q.shape, fall.q[-1, :3].round(3)  # 9.81 / 2 metres lower
     ((11, 7), array([ 0.   ,  0.   , -4.905]))
+
+    >>> linkage = sl.load_robot("four_bar")
+    >>> closed = sl.ConstrainedDynamics(linkage, sl.model_loops(linkage), method="prox_ltl")
+    >>> swing = sl.rollout(closed, linkage.neutral(), np.zeros(3), duration=0.1)
+    >>> swing.forces.shape
+    (101, 3)
     """
     if method not in METHODS:
         raise ValueError(f"rollout: method is {method!r}, expected one of {', '.join(map(repr, METHODS))}")
@@ -91,58 +115,91 @@ def rollout(
         raise ValueError(f"rollout: dt is {dt}, expected a positive time in seconds")
     if not (np.isfinite(duration) and duration >= 0):
         raise ValueError(f"rollout: duration is {duration}, expected a time in seconds, not negative")
+    steps, held = round(duration / dt), _steps_held(control_period, dt)
+    model = robot.model if isinstance(robot, ConstrainedDynamics) else robot
     torques: Any = tau if callable(tau) else np.zeros(model.nv, np.float32) if tau is None else np.asarray(tau)
+    masks = _masks(robot, active, steps)
     arrays = {"q": np.asarray(q), "v": np.asarray(v)} | ({} if callable(torques) else {"tau": torques})
-    leading = _leading(model, arrays)
+    leading = _leading(model, arrays, () if callable(masks) else masks.shape[:-2])
     real = np.result_type(np.float32, *arrays.values())
     q, v = (np.broadcast_to(arrays[name].astype(real), (*leading, arrays[name].shape[-1])) for name in ("q", "v"))
 
-    steps = round(duration / dt)
+    driven = Driven(robot, torques, masks, leading, real, damping, disturbance)
+    step = METHODS[method]
     t = dt * np.arange(steps + 1, dtype=np.float64)
-    qs, vs = (np.empty((*x.shape[:-1], steps + 1, x.shape[-1]), real) for x in (q, v))
-    acceleration, step = _dynamics(model, torques, real, damping), METHODS[method]
-    acceleration(0.0, q, v)  # complains of what is wrong with the arguments
-    qs[..., 0, :], vs[..., 0, :] = q, v
+    sizes = (model.nq, model.nv, model.nv, driven.nm, driven.nc)
+    whole = Trajectory(t, *(np.full((*leading, steps + 1, size), np.nan, real) for size in sizes))
+
+    def begin(k: int, q: Array, v: Array) -> tuple[Array, Array]:
+        """Records state k, and what acts on it from there on; its velocity, after an impact if any, and acceleration."""
+        whole.q[..., k, :], whole.v[..., k, :] = q, v
+        whole.v[..., k, :] = v = driven.switch(k, t[k], q, v)
+        if held and k % held == 0:
+            driven.hold(t[k], q, v)
+        a = driven(t[k], q, v)
+        whole.tau[..., k, :], whole.forces[..., k, :], whole.active[..., k, :] = (
+            driven.tau,
+            driven.forces,
+            driven.active,
+        )
+        return v, a
+
+    v, a = begin(0, q, v)  # complains of what is wrong with the arguments
     done = 0
     try:
         with np.errstate(over="ignore", invalid="ignore"):
-            for done in range(steps):
-                q, v = step(model, acceleration, t[done], q, v, dt)
+            for k in range(steps):
+                q, v = step(model, driven, t[k], q, v, a, dt)
                 if not (np.isfinite(q).all() and np.isfinite(v).all()):
                     raise ValueError("q and v are no longer finite")
-                qs[..., done + 1, :], vs[..., done + 1, :] = q, v
+                done = k + 1
+                v, a = begin(done, q, v)
                 if progress is not None:
-                    progress(done + 1, steps)
+                    progress(done, steps)
     except KeyboardInterrupt:
-        raise Interrupted(_until(done, t, qs, vs)) from None
+        raise Interrupted(_until(done, whole)) from None
     except ValueError as cause:
-        raise RolloutError(_until(done, t, qs, vs), dt, cause) from cause
-    return Trajectory(t, qs, vs)
+        raise RolloutError(_until(done, whole), dt, cause) from cause
+    return whole
 
 
-def _dynamics(model: Model, torques: Any, real: Any, damping: bool) -> Acceleration:
-    """a(t, q, v)"""
-    resistance = model.damping.astype(real)
+def _steps_held(period: float | None, dt: float) -> int:
+    """For how many steps torques are held; 0: for none at all."""
+    if period is None:
+        return 0
+    held = round(period / dt) if np.isfinite(period) else 0
+    if held < 1 or abs(period - held * dt) > 1e-6 * dt:
+        raise ValueError(f"rollout: control_period is {period}, expected a multiple of dt, {dt:g} s")
+    return held
 
-    def acceleration(t: float, q: Array, v: Array) -> Array:
-        tau = np.asarray(torques(t, q, v) if callable(torques) else torques, real)
-        return aba(model, q, v, tau - resistance * v if damping else tau)
 
-    return acceleration
+def _masks(robot: Model | ConstrainedDynamics, active: ArrayLike | Function | None, steps: int) -> Any:
+    """The function, or an array (..., steps + 1, nc)."""
+    if active is not None and not isinstance(robot, ConstrainedDynamics):
+        raise ValueError("rollout: active is for constraints, expected ConstrainedDynamics in the place of the model")
+    if callable(active):
+        return active
+    count = len(robot.constraints) if isinstance(robot, ConstrainedDynamics) else 0
+    array = np.ones(count) if active is None else np.asarray(active)
+    if array.ndim == 0 or array.shape[-1] != count or array.shape[-2:-1] not in ((), (1,), (steps + 1,)):
+        raise ValueError(f"rollout: active has shape {array.shape}, expected ({count},) or (..., {steps + 1}, {count})")
+    return np.broadcast_to(array, (*array.shape[:-2], steps + 1, count))
 
 
-def _leading(model: Model, arrays: dict[str, Any]) -> tuple[int, ...]:
+def _leading(model: Model, arrays: dict[str, Any], of_masks: tuple[int, ...]) -> tuple[int, ...]:
     """The leading axes of all, once the last ones are what the model wants."""
     for name, array in arrays.items():
         size = model.nq if name == "q" else model.nv
         if array.ndim == 0 or array.shape[-1] != size:
             raise ValueError(f"rollout: {name} has shape {array.shape}, expected (..., {size})")
     try:
-        return np.broadcast_shapes(*(array.shape[:-1] for array in arrays.values()))
+        return np.broadcast_shapes(*(array.shape[:-1] for array in arrays.values()), of_masks)
     except ValueError:
         shapes = ", ".join(f"{name} {array.shape}" for name, array in arrays.items())
-        raise ValueError(f"rollout: the leading axes of {shapes} do not go together") from None
+        masks = f", active {of_masks}" if of_masks else ""
+        raise ValueError(f"rollout: the leading axes of {shapes}{masks} do not go together") from None
 
 
-def _until(done: int, t: Array, q: Array, v: Array) -> Trajectory:
-    return Trajectory(t[: done + 1], q[..., : done + 1, :], v[..., : done + 1, :])
+def _until(done: int, whole: Trajectory) -> Trajectory:
+    arrays = (whole.q, whole.v, whole.tau, whole.forces, whole.active)
+    return Trajectory(whole.t[: done + 1], *(array[..., : done + 1, :] for array in arrays))

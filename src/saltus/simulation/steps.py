@@ -29,25 +29,27 @@ from saltus.model.model import Model
 Acceleration = Callable[[float, Array, Array], Array]
 """a(t, q, v) (..., nv)"""
 
-Step = Callable[[Model, Acceleration, float, Array, Array, float], tuple[Array, Array]]
-"""(model, acceleration, t, q, v, h) -> q and v after the time h."""
+Step = Callable[[Model, Acceleration, float, Array, Array, Array, float], tuple[Array, Array]]
+"""(model, acceleration, t, q, v, a, h) -> q and v after the time h; a is the acceleration at t."""
 
 
 def semi_implicit_euler(
-    model: Model, acceleration: Acceleration, t: float, q: Array, v: Array, h: float
+    model: Model, acceleration: Acceleration, t: float, q: Array, v: Array, a: Array, h: float
 ) -> tuple[Array, Array]:
-    v = v + h * acceleration(t, q, v)
+    v = v + h * a
     return integrate(model, q, h * v), v
 
 
-def rk4(model: Model, acceleration: Acceleration, t: float, q: Array, v: Array, h: float) -> tuple[Array, Array]:
+def rk4(
+    model: Model, acceleration: Acceleration, t: float, q: Array, v: Array, a: Array, h: float
+) -> tuple[Array, Array]:
     def rates(t: float, x: Array, v: Array) -> tuple[Array, Array]:
         """dx/dt and dv/dt at q (+) x."""
         here = integrate(model, q, x)
         _, inverse_jacobian = difference_jacobians(model, q, here)
         return (inverse_jacobian @ v[..., None])[..., 0], acceleration(t, here, v)
 
-    x1, v1 = v, acceleration(t, q, v)  # J(0) is the identity
+    x1, v1 = v, a  # J(0) is the identity
     x2, v2 = rates(t + h / 2, h / 2 * x1, v + h / 2 * v1)
     x3, v3 = rates(t + h / 2, h / 2 * x2, v + h / 2 * v2)
     x4, v4 = rates(t + h, h * x3, v + h * v3)
