@@ -1,14 +1,21 @@
 """Constrained forward dynamics by the augmented Lagrangian on the augmented inertia matrix.
 
-    (M + J^T W J) a = rest + J^T (W goal + forces),      forces <- forces - W (J a - goal),      W = 1 / mu
+    (M + J^T W J) step = rest + J^T (forces - W (J a - goal)) - M a,      a <- a + step,      forces <- forces - W (J a - goal)
+
+with W = 1 / mu.
 
 The matrix comes from the composite rigid body algorithm on bodies whose inertias the contacts were added to; rows of loops
 are added to it one by one. It has the sparsity of a tree (with loops, that of the tree which joins what they tie), so it is
 factored once without fill-in, and no matrix of size m is formed. O(n d^2 + m d) for depth d.
 
+Steps are the paper's but for rounding: each looks at what the equation of motion itself leaves, with the plain M. Factors of a
+matrix as large as 1 / mu would leave errors of that size times those of rounding, which steps then take away.
+
 | paper | code | what | shape |
 |---|---|---|---|
-| M_mu | `M`, `pivot` | augmented inertia matrix, then its factors U and D, in place | nv nv, nv |
+| M_mu | `M`, `pivot` | augmented inertia matrix, then its factors U and D, in place: upper triangle | nv nv, nv |
+| M | `M`, `diagonal` | plain inertia matrix: lower triangle, and diagonal | nv nv, nv |
+| tau - b | `rest` | forces that are left for accelerations | nv |
 | lambda | `-push` | multipliers | nm |
 | J a + gamma - a_c^* | `miss` | what is left of the constraints | nm |
 
@@ -26,7 +33,7 @@ from saltus.spatial.inertia import Sym6, act_sym6, as_sym6, scaled
 
 WORK = Layout(
     nj={**BODIES, "heavy": Sym6},
-    nv={**AXES, "pivot": None, "step": None},
+    nv={**AXES, "pivot": None, "diagonal": None, "rest": None, "step": None},
     nvv={"M": None},
     nmv={"J": None},
     nm={"goal": None, "push": None, "miss": None},
@@ -42,46 +49,41 @@ def _prox_ltls(tree, q, v, tau, active, target, start, w, a, forces, report):
     nv, o = tree.nv, zero(q)
     move_bodies(tree, q, v, w)
     aim_rows(tree, active, target, w, w.J, w.goal)
-    collect_augmented(tree, active, tau, w, a)
+    collect_augmented(tree, active, tau, w)
     add_loops(tree, w)
     factor(tree.joined, nv, w.M, w.pivot)
 
     for c in range(tree.nc):
         for r in range(tree.first_row[c], tree.end_row[c]):
-            push = ld(start, r) * ld(active, c)
-            w.push[r] = push
-            add_row(tree, c, r, push + w.goal[r] / tree.mu[r], w, a)
-    solve(tree.joined, nv, w.M, w.pivot, a)
-    residual, _ = measure(tree, w, a)
-    change, count, going = lift(1e300, o), o + 1.0, less(tree.tolerance[0], residual)
-    for _ in range(1, tree.most_iterations[0]):
+            w.push[r] = ld(start, r) * ld(active, c)
+            w.miss[r] = -w.goal[r]  # as long as nothing accelerates
+    for k in range(nv):
+        st(a, k, o)
+    residual, change, count, going = o, o, o, less(-1.0, o)
+    for _ in range(tree.most_iterations[0]):
         if some(going):
             alive = select(going, lift(1.0, o), o)
-            for k in range(nv):
-                st(w.step, k, o)
-            for c in range(tree.nc):
-                for r in range(tree.first_row[c], tree.end_row[c]):
-                    step = w.miss[r] * alive / tree.mu[r]
-                    w.push[r] = w.push[r] - step
-                    add_row(tree, c, r, -step, w, w.step)
+            find_step(tree, w, a)
             solve(tree.joined, nv, w.M, w.pivot, w.step)
             for k in range(nv):
-                st(a, k, ld(a, k) + ld(w.step, k))
+                st(a, k, ld(a, k) + ld(w.step, k) * alive)
             newer, moved = measure(tree, w, a)
+            for r in range(tree.nm):
+                w.push[r] = w.push[r] - w.miss[r] * alive / tree.mu[r]
             residual, change = select(going, newer, residual), select(going, moved, change)
             count = count + alive
             going = less(tree.tolerance[0], minimum(residual, change))
-    for r in range(tree.nm):  # the multipliers that belong to these accelerations
-        st(forces, r, w.push[r] - w.miss[r] / tree.mu[r])
+    for r in range(tree.nm):
+        st(forces, r, w.push[r])
     st(report, 0, count)
     st(report, 1, residual)
     st(report, 2, change)
 
 
 @kernel
-def collect_augmented(tree, active, tau, w, rest):
-    """To the root: the upper triangle of the augmented inertia matrix, but for loops, and tau - b."""
-    o, nv = zero(rest), tree.nv
+def collect_augmented(tree, active, tau, w):
+    """To the root: the augmented inertia matrix, but for loops, the plain one, and tau - b."""
+    o, nv = zero(tau), tree.nv
     for i in range(tree.nj):
         w.heavy[i] = as_sym6(w.composite[i], o)
     for c in range(tree.nc):
@@ -91,12 +93,14 @@ def collect_augmented(tree, active, tau, w, rest):
             w.heavy[body] = w.heavy[body] + added
     w.force[0] = Force(Vec3(o, o, o), Vec3(o, o, o))
     for i in range(tree.nj - 1, 0, -1):
-        heavy, force, parent = w.heavy[i], w.force[i], tree.parent[i]
+        heavy, plain, force, parent = w.heavy[i], w.composite[i], w.force[i], tree.parent[i]
         w.heavy[parent], w.force[parent] = w.heavy[parent] + heavy, w.force[parent] + force
+        w.composite[parent] = w.composite[parent] + plain
         for k in range(tree.iv[i], tree.end[i]):
-            axis = w.axis[k]
-            st(rest, k, ld(tau, k) - power(axis, force))
-            momentum, j = heavy @ axis, tree.joined[k]
+            axis, j = w.axis[k], tree.joined[k]
+            momentum, light = heavy @ axis, plain @ axis
+            w.rest[k] = ld(tau, k) - power(axis, force)
+            w.diagonal[k] = power(axis, light) + tree.armature[k]
             while j >= 0:
                 st(w.M, j * nv + k, 0.0)
                 j = tree.joined[j]
@@ -104,7 +108,26 @@ def collect_augmented(tree, active, tau, w, rest):
             j = tree.above[k]
             while j >= 0:
                 st(w.M, j * nv + k, power(w.axis[j], momentum))
+                st(w.M, k * nv + j, power(w.axis[j], light))
                 j = tree.above[j]
+
+
+@kernel
+def find_step(tree, w, a):
+    """What is left of the equation of motion, under forces that answer to what is left of the constraints."""
+    nv = tree.nv
+    for k in range(nv):
+        w.step[k] = w.rest[k] - w.diagonal[k] * ld(a, k)
+    for k in range(nv):
+        j = tree.above[k]
+        while j >= 0:
+            entry = ld(w.M, k * nv + j)
+            w.step[k] = w.step[k] - entry * ld(a, j)
+            w.step[j] = w.step[j] - entry * ld(a, k)
+            j = tree.above[j]
+    for c in range(tree.nc):
+        for r in range(tree.first_row[c], tree.end_row[c]):
+            add_row(tree, c, r, w.push[r] - w.miss[r] / tree.mu[r], w, w.step)
 
 
 @kernel

@@ -9,32 +9,44 @@ from typing import Any
 import numpy as np
 
 from saltus.constraints.constraint import Constraint
+from saltus.constraints.nodes import Places, Plan, find_nodes
+from saltus.constraints.ties import find_ties
 from saltus.kernel import Layout, declare
 from saltus.model.checks import Array, ModelError
 from saltus.model.model import Model
 from saltus.model.tree import INTS, REALS, Extension, TreeTables, canonical_rotation, se3, seen_from, tables
-from saltus.spatial.algebra import SE3, Mat3, Motion, Sym3, Vec3
+from saltus.spatial.algebra import SE3, Force, Mat3, Motion, Sym3, Vec3, act_force
 from saltus.spatial.inertia import Sym6
 
 CONSTRAINT_INTS: Layout = INTS.extended(
-    one=dict.fromkeys(("most_iterations", "pulled")),
-    nj=dict.fromkeys(("held", "supports")),
+    one=dict.fromkeys(("most_iterations", "pulled", "base", "augmented", "answer")),
+    nj=dict.fromkeys(("held", "supports", "first_under", "end_under", "node", "node_above", "first_at",
+                      "first_tie", "end_tie", "first_gain", "first_pair")),
     nv=dict.fromkeys(("joined",)),
-    nc=dict.fromkeys(("body_a", "body_b", "point", "next_held", "first_row", "end_row", "first_mover", "end_mover")),
-    nm=dict.fromkeys(("row_axis",)),
+    nc=dict.fromkeys(("body_a", "body_b", "point", "next_held", "first_row", "end_row", "first_mover", "end_mover",
+                      "tie", "swapped")),
+    nm=dict.fromkeys(("row_axis", "row_at", "holder", "block_end")),
     ns=dict.fromkeys(("mover",)),
-)
+    nk=dict.fromkeys(("group",)),
+    nt=dict.fromkeys(("tied", "moved", "turned_over")),
+    np=dict.fromkeys(("pair",)),
+)  # fmt: skip
 """`pulled`: a constraint has a gain on its placement. `held`: the first constraint whose frame A is on this body, or -1;
 `next_held`: the next one there. `supports`: the body moves a constrained one. `row_axis`: which of the six rows it is.
 `mover`: the degrees of freedom that move body a or b of a constraint, from the leaves to the root. `joined`: as `above`, in
-the tree along which a matrix can be factored that ties the bodies of each loop."""
+the tree along which a matrix can be factored that ties the bodies of each loop.
+
+Rows in the order of the tree: `row_at[p]` is the p-th row, of constraint `holder[p]`; body i supports those of places
+`first_under[i]` to `end_under[i]`. `base`: the body of a free flyer that supports some, or 0. Rows of places p to `block_end[p]`
+are those of the same limb of the base (of the same tree, if there is no base). Nodes: see nodes.py; ties: see
+ties.py."""
 
 CONSTRAINT_REALS: Layout = REALS.extended(
     one=dict.fromkeys(("tolerance",)),
     nc={"place_a": SE3, "place_b": SE3, "weight": Motion, "stiffness": Sym6, "kp": None, "kd": None},
-    nm={"mu": None},
+    nm={"mu": None, "row_force": Force},
 )
-"""`mu`: of each row. `weight`: 1 / mu of each of the six, 0 where a constraint has no such row. `stiffness`:
+"""`mu`: of each row. `row_force`: of the row at each place, its unit force on body a. `weight`: 1 / mu of each of the six, 0 where a constraint has no such row. `stiffness`:
 K^T diag(weight) K in the frame of body a."""
 
 constrained = partial(declare, tables(CONSTRAINT_INTS, CONSTRAINT_REALS))
@@ -45,7 +57,13 @@ class ConstrainedModel:
     """A model with constraints, as algorithms take one: in the place of a `Model`."""
 
     def __init__(
-        self, model: Model, constraints: Sequence[Constraint], mu: float, tolerance: float, most_iterations: int
+        self,
+        model: Model,
+        constraints: Sequence[Constraint],
+        mu: float,
+        tolerance: float = 0.0,
+        most_iterations: int = 1,
+        plan: Plan = Plan(),
     ) -> None:
         if model.coupling is not None:
             raise ModelError(f"model {model.name!r} has mimic joints, which cannot be constrained yet")
@@ -54,7 +72,14 @@ class ConstrainedModel:
         self.mu = mu * np.concatenate([np.empty(0), *(x.weight[list(x.rows)] for x in self.constraints)])  # of each row
         self.nc, self.nm = len(self.constraints), sum(constraint.dim for constraint in self.constraints)
         movers = [moving(model, constraint) for constraint in self.constraints]
+        places = Places(model, self.constraints)
+        nodes = find_nodes(model, places, plan)
+        ties = find_ties(model, self.constraints)
         sizes = {
+            "nk": len(nodes.group),
+            "nt": len(ties.tied),
+            "nd": ties.gains,
+            "np": len(ties.pair),
             "ns": sum(map(len, movers)),
             "nc": self.nc,
             "nm": self.nm,
@@ -65,6 +90,15 @@ class ConstrainedModel:
         def fill(ints: Any, reals: Any) -> None:
             ints.most_iterations[0], reals.tolerance[0] = most_iterations, tolerance
             fill_constraints(ints, reals, model, self.constraints, mu)
+            ints.base[0], ints.augmented[0], ints.answer[0] = places.base, plan.augmented, plan.answer
+            for p, (c, k) in enumerate(places.rows):
+                ints.row_at[p], ints.holder[p], ints.block_end[p] = ints.first_row[c] + k, c, places.block_end[p]
+                reals.row_force[p] = act_force(reals.place_a[c], unit(self.constraints[c].rows[k]))
+            for name in ("first_under", "end_under"):
+                fill_field(getattr(ints, name), getattr(places, name))
+            for name, values in {**nodes._asdict(), **ties._asdict()}.items():
+                if name != "gains":
+                    fill_field(getattr(ints, name), values)
             for k, above in enumerate(elimination_tree(ints.above, model.nv, self.constraints, movers)):
                 ints.joined[k] = above
             start = 0
@@ -134,6 +168,17 @@ def fill_constraints(ints: Any, reals: Any, model: Model, constraints: Sequence[
         reals.weight[c] = Motion(Vec3(*weight[:3]), Vec3(*weight[3:]))
         reals.stiffness[c] = stiffness(place, weight)
         reals.kp[c], reals.kd[c] = constraint.kp, constraint.kd
+
+
+def fill_field(field: Any, values: Sequence[int]) -> None:
+    for k, value in enumerate(values):
+        field[k] = value
+
+
+def unit(axis: int) -> Force:
+    """The force of size one along an axis of its frame (0 to 5, linear first)."""
+    e = np.eye(6)[axis].tolist()
+    return Force(Vec3(*e[:3]), Vec3(*e[3:]))
 
 
 def stiffness(place: Array, weight: Array) -> Sym6:

@@ -1,0 +1,326 @@
+"""Constrained forward dynamics by a constrained articulated body algorithm that knows loops.
+
+    min_a  1/2 |a - a_free|_M^2   subject to   K_a a_a - K_b a_b = goal,  for every constraint between bodies a and b
+
+The augmented Lagrangian adds a constraint to the inertias of both its bodies, and ties them: a 6x6 matrix that maps motions of
+one to forces on the other. Eliminating a joint then takes a rank-one matrix out of the inertias of its body and of all that are
+tied to it, and out of the ties among them; its parent takes over the ties. A body far from all loops has none, so the sweeps are
+those of constrained_aba.py there. O(n + m) as long as few loops overlap; ties are found beforehand (ties.py).
+
+| paper | code | what | frame |
+|---|---|---|---|
+| K_a, K_b | `place_a`, `seen` | how a constraint sees motions of its two bodies | A |
+| H_i^A, f_i^A | `inertia`, `-force` | articulated inertia and force | body |
+| | `tie` | motions of the earlier body to forces on the later one | bodies |
+| D_i^-1 | `inverse` | of a degree of freedom's pivot | |
+| | `gain`, `tie_gain` | column of the inertia, and rows of the ties, by the pivot | body, tied body |
+| lambda_i | `-push` | multiplier; `push` is the force on body a, its opposite acts on body b | A |
+| | `miss` | what is left of a constraint | A |
+
+Reference: A. Sathya, J. Carpentier, Constrained articulated body dynamics algorithms, for trees (algorithms 1 to 3); the
+elimination of tied bodies is the sparse Cholesky factorisation of the same problem in maximal coordinates, in the order of
+the tree. A contact is a constraint whose body b is the world.
+"""
+
+from __future__ import annotations
+
+from saltus.constraints.constrained_aba import as_force
+from saltus.constraints.measure import largest_row, load_rows, separation, store_rows, weighted
+from saltus.constraints.six import Six, act_six, apply_transposed, less_product, row, symmetric_part, transposed
+from saltus.constraints.tables import constrained
+from saltus.kernel import Layout, kernel, ld, less, lift, minimum, select, some, st, zero
+from saltus.model.joint_kernels import add_along, add_motion, carried, component, joint_placement, joint_turn
+from saltus.spatial.algebra import (
+    SE3,
+    Force,
+    Mat3,
+    Motion,
+    Vec2,
+    Vec3,
+    act,
+    act_force,
+    act_force_inv,
+    act_inv,
+    cross,
+    cross_force,
+    cross_motion,
+    inverse,
+    power,
+)
+from saltus.spatial.inertia import Sym6, act_sym6, as_sym6, column, scaled, without
+
+WORK = Layout(
+    nj={"turn": Vec2, "velocity": Motion, "place": SE3, "inertia": Sym6, "force": Force, "acceleration": Motion,
+        "change": Motion},
+    nv={"gain": Force, "rate": None, "inverse": None},
+    nc={"seen": SE3, "goal": Motion, "push": Force, "miss": Motion},
+    nt={"tie": Six},
+    nd={"tie_gain": Force},
+)  # fmt: skip
+
+
+@constrained(
+    inputs={"q": "nq", "v": "nv", "tau": "nv", "active": "nc", "target": "nm", "start": "nm"},
+    outputs={"a": "nv", "forces": "nm", "report": "3"},
+    work=WORK,
+)
+def _loop_aba(tree, q, v, tau, active, target, start, w, a, forces, report):
+    o = zero(q)
+    move_bodies(tree, q, v, w)
+    aim(tree, active, target, start, w)
+    tie_bodies(tree, active, w)
+    collect(tree, q, v, tau, w)
+    residual, change = roll_out(tree, q, v, active, w, a), lift(1e300, o)
+
+    tolerance, count, going = tree.tolerance[0], o + 1.0, less(tree.tolerance[0], residual)
+    for _ in range(1, tree.most_iterations[0]):
+        if some(going):
+            alive = select(going, lift(1.0, o), o)
+            push_back(tree, q, alive, w)
+            newer, moved = pass_on(tree, q, active, w, a)
+            residual, change = select(going, newer, residual), select(going, moved, change)
+            count = count + alive
+            going = less(tolerance, minimum(residual, change))
+    finish(tree, q, v, w, a)
+    for c in range(tree.nc):  # the multipliers that belong to these accelerations
+        store_rows(tree, c, w.push[c] - weighted(tree, c, w.miss[c], lift(1.0, o)), forces)
+    st(report, 0, count)
+    st(report, 1, residual)
+    st(report, 2, change)
+
+
+@kernel
+def move_bodies(tree, q, v, w):
+    """To the leaves: placements about the origin of the first body, velocities, inertias and the forces they need."""
+    o, g = zero(q), tree.gravity[0]
+    none, one = Vec3(o, o, o), lift(1.0, o)
+    X0 = SE3(Mat3(one, o, o, o, one, o, o, o, one), none)
+    if tree.nj > 1:
+        X0 = SE3(X0.R, -joint_placement(tree, 1, q, Vec2(one, o)).p)
+    w.place[0], w.velocity[0], w.change[0] = X0, Motion(none, none), Motion(none, none)
+    w.acceleration[0] = Motion(Vec3(o - g.x, o - g.y, o - g.z), none)
+    for i in range(1, tree.nj):
+        turn, parent = joint_turn(tree, i, q), tree.parent[i]
+        X = joint_placement(tree, i, q, turn)
+        velocity = add_motion(tree, i, act_inv(X, w.velocity[parent]), v)
+        w.turn[i], w.velocity[i], w.inertia[i] = turn, velocity, as_sym6(tree.inertia[i], o)
+        w.force[i] = cross_force(velocity, tree.inertia[i] @ velocity)
+        if tree.supports[i]:
+            w.place[i] = w.place[parent] @ X
+
+
+@kernel
+def aim(tree, active, target, start, w):
+    """How each constraint sees its bodies, and what it asks of those that move."""
+    o = zero(active)
+    for c in range(tree.nc):
+        a, b, P = tree.body_a[c], tree.body_b[c], tree.place_a[c]
+        A, B = w.place[a] @ P, w.place[b] @ tree.place_b[c]
+        seen = inverse(A) @ w.place[b]
+        va = act_inv(P, w.velocity[a])
+        if tree.point[c]:  # body b at the origin of B
+            seen = SE3(seen.R, -(seen.R @ tree.place_b[c].p))
+            vb = act_inv(tree.place_b[c], w.velocity[b])
+            turning = seen.R @ (tree.place_b[c].R @ cross(vb.ang, vb.lin))
+            drift = Motion(cross(va.ang, va.lin) - turning, Vec3(o, o, o))
+        else:
+            drift = cross_motion(va, act(seen, w.velocity[b]))
+        rate = va - act(seen, w.velocity[b])
+        goal = load_rows(tree, c, target, o) - rate * tree.kd[c] - drift
+        if tree.pulled[0]:
+            goal = goal + separation(tree, c, inverse(A) @ B) * tree.kp[c]
+        if b == 0:
+            goal = goal + act(seen, w.acceleration[0])
+        if a == 0:
+            goal = goal - act_inv(P, w.acceleration[0])
+        w.seen[c], w.goal[c] = seen, goal
+        w.push[c] = as_force(load_rows(tree, c, start, o)) * ld(active, c)
+
+
+@kernel
+def tie_bodies(tree, active, w):
+    """Add the constraints to the inertias and forces of their bodies, and tie these."""
+    o = zero(active)
+    none = Force(Vec3(o, o, o), Vec3(o, o, o))
+    for t in range(tree.nt):
+        w.tie[t] = Six(none, none, none, none, none, none)
+    for c in range(tree.nc):
+        a, b, on = tree.body_a[c], tree.body_b[c], ld(active, c)
+        push = weighted(tree, c, w.goal[c], on) + w.push[c]
+        w.inertia[a] = w.inertia[a] + scaled(tree.stiffness[c], on)
+        w.force[a] = w.force[a] - act_force(tree.place_a[c], push)
+        if b > 0:
+            w.force[b] = w.force[b] + act_force_inv(w.seen[c], push)
+            tie_rows(tree, c, on, w)
+
+
+@kernel
+def tie_rows(tree, c, on, w):
+    """The inertia that a constraint adds to body b, and the tie with body a."""
+    o, b = zero(w.rate), tree.body_b[c]
+    for r in range(tree.first_row[c], tree.end_row[c]):
+        unit = as_force(add_along(Motion(Vec3(o, o, o), Vec3(o, o, o)), tree.row_axis[r], lift(1.0, o)))
+        on_a, on_b, weight = act_force(tree.place_a[c], unit), act_force_inv(w.seen[c], unit), on / tree.mu[r]
+        w.inertia[b] = without(w.inertia[b], on_b, on_b * -weight)
+        t = tree.tie[c]
+        if t >= 0:
+            if tree.swapped[c]:
+                w.tie[t] = less_product(w.tie[t], on_b * weight, on_a)
+            else:
+                w.tie[t] = less_product(w.tie[t], on_a * weight, on_b)
+
+
+@kernel
+def collect(tree, q, v, tau, w):
+    """To the root: joints are eliminated, from inertias, forces and ties."""
+    for i in range(tree.nj - 1, 0, -1):
+        parent, first, end = tree.parent[i], tree.first_tie[i], tree.end_tie[i]
+        I, f = w.inertia[i], w.force[i]
+        for k in range(tree.end[i] - 1, tree.iv[i] - 1, -1):
+            axis = tree.axis[k]
+            u = column(I, axis)
+            inverse = 1.0 / (component(u, axis) + tree.armature[k])
+            gain, torque = u * inverse, ld(tau, k) - component(f, axis)
+            I, f = without(I, u, gain), f + gain * torque
+            w.gain[k], w.rate[k], w.inverse[k] = gain, inverse * torque, inverse
+            if first < end:
+                free_ties(tree, i, k, u, inverse, torque, w)
+        X, bias = joint_placement(tree, i, q, w.turn[i]), carried(tree, i, w.velocity[i], v)
+        if parent == 0:
+            bias = bias + act_inv(X, w.acceleration[0])
+        for t in range(first, end):
+            j = tree.tied[t]
+            w.force[j] = w.force[j] + apply_transposed(w.tie[t], bias)
+        if parent > 0:
+            w.inertia[parent] = w.inertia[parent] + act_sym6(X, I)
+            w.force[parent] = w.force[parent] + act_force(X, f + I @ bias)
+            for t in range(first, end):
+                take_over(tree, t, parent, act_six(X, w.tie[t]), w)
+
+
+@kernel
+def free_ties(tree, i, k, u, inverse, torque, w):
+    """Degree of freedom k moves freely: what it takes out of all that body i is tied to."""
+    first, end = tree.first_tie[i], tree.end_tie[i]
+    gains, pair = tree.first_gain[i] + (k - tree.iv[i]) * (end - first) - first, tree.first_pair[i]
+    for t in range(first, end):
+        j, share = tree.tied[t], row(w.tie[t], tree.axis[k])
+        gain = share * inverse
+        w.tie_gain[gains + t] = gain
+        w.tie[t] = less_product(w.tie[t], u, gain)
+        w.inertia[j], w.force[j] = without(w.inertia[j], share, gain), w.force[j] + gain * torque
+        for s in range(first, t):
+            w.tie[tree.pair[pair]] = less_product(w.tie[tree.pair[pair]], share, w.tie_gain[gains + s])
+            pair += 1
+
+
+@kernel
+def take_over(tree, t, parent, tie, w):
+    """The parent takes the place of the body that went."""
+    if tree.tied[t] == parent:
+        w.inertia[parent] = w.inertia[parent] + symmetric_part(tie)
+    elif tree.turned_over[t]:
+        w.tie[tree.moved[t]] = w.tie[tree.moved[t]] + transposed(tie)
+    else:
+        w.tie[tree.moved[t]] = w.tie[tree.moved[t]] + tie
+
+
+@kernel
+def through_ties(tree, i, k, motions, w):
+    """The rate of degree of freedom k that comes from motions of the bodies that body i is tied to."""
+    rate, first, end = zero(w.rate), tree.first_tie[i], tree.end_tie[i]
+    gains = tree.first_gain[i] + (k - tree.iv[i]) * (end - first) - first
+    for t in range(first, end):
+        rate = rate - power(motions[tree.tied[t]], w.tie_gain[gains + t])
+    return rate
+
+
+@kernel
+def accelerate(tree, i, q, v, w, a):
+    """The acceleration of body i, and of its joint, by that of its parent."""
+    X = joint_placement(tree, i, q, w.turn[i])
+    acceleration = act_inv(X, w.acceleration[tree.parent[i]]) + carried(tree, i, w.velocity[i], v)
+    for k in range(tree.iv[i], tree.end[i]):
+        rate = w.rate[k] - power(acceleration, w.gain[k]) + through_ties(tree, i, k, w.acceleration, w)
+        st(a, k, rate)
+        acceleration = add_along(acceleration, tree.axis[k], rate)
+    w.acceleration[i] = acceleration
+
+
+@kernel
+def seen_motion(tree, c, motions, w):
+    """What constraint c sees of the motions of its bodies; the world has none."""
+    a, b = tree.body_a[c], tree.body_b[c]
+    if a == 0:
+        return -act(w.seen[c], motions[b])
+    if b == 0:
+        return act_inv(tree.place_a[c], motions[a])
+    return act_inv(tree.place_a[c], motions[a]) - act(w.seen[c], motions[b])
+
+
+@kernel
+def roll_out(tree, q, v, active, w, a):
+    """To the leaves, over the bodies that support constraints: accelerations; returns what is left of the constraints."""
+    residual = zero(q)
+    for i in range(1, tree.nj):
+        if tree.supports[i]:
+            accelerate(tree, i, q, v, w, a)
+    for c in range(tree.nc):
+        miss = (seen_motion(tree, c, w.acceleration, w) - w.goal[c]) * ld(active, c)
+        w.miss[c], residual = miss, largest_row(tree, c, miss, residual)
+    return residual
+
+
+@kernel
+def push_back(tree, q, alive, w):
+    """To the root: forces follow what is left of the constraints, and their changes reach all supporting joints."""
+    o = zero(q)
+    for i in range(tree.nj):
+        if tree.supports[i]:
+            w.force[i] = Force(Vec3(o, o, o), Vec3(o, o, o))
+    for c in range(tree.nc):
+        a, b, step = tree.body_a[c], tree.body_b[c], weighted(tree, c, w.miss[c], alive)
+        w.push[c] = w.push[c] - step
+        w.force[a] = w.force[a] + act_force(tree.place_a[c], step)
+        if b > 0:
+            w.force[b] = w.force[b] - act_force_inv(w.seen[c], step)
+    for i in range(tree.nj - 1, 0, -1):
+        if tree.supports[i]:
+            df, first, end = w.force[i], tree.first_tie[i], tree.end_tie[i]
+            for k in range(tree.end[i] - 1, tree.iv[i] - 1, -1):
+                torque, gains = component(df, tree.axis[k]), tree.first_gain[i] + (k - tree.iv[i]) * (end - first) - first
+                df = df - w.gain[k] * torque
+                w.rate[k] = -(w.inverse[k] * torque)
+                for t in range(first, end):
+                    w.force[tree.tied[t]] = w.force[tree.tied[t]] - w.tie_gain[gains + t] * torque
+            parent = tree.parent[i]
+            if parent > 0:
+                w.force[parent] = w.force[parent] + act_force(joint_placement(tree, i, q, w.turn[i]), df)
+
+
+@kernel
+def pass_on(tree, q, active, w, a):
+    """To the leaves: changes of accelerations; returns what is left of the constraints, and how much of it changed."""
+    residual = largest = zero(q)
+    for i in range(1, tree.nj):
+        if tree.supports[i]:
+            change = act_inv(joint_placement(tree, i, q, w.turn[i]), w.change[tree.parent[i]])
+            for k in range(tree.iv[i], tree.end[i]):
+                rate = w.rate[k] - power(change, w.gain[k]) + through_ties(tree, i, k, w.change, w)
+                st(a, k, ld(a, k) + rate)
+                change = add_along(change, tree.axis[k], rate)
+            w.change[i], w.acceleration[i] = change, w.acceleration[i] + change
+    for c in range(tree.nc):
+        step = seen_motion(tree, c, w.change, w) * ld(active, c)
+        miss = w.miss[c] + step
+        w.miss[c], residual = miss, largest_row(tree, c, miss, residual)
+        largest = largest_row(tree, c, step, largest)
+    return residual, largest
+
+
+@kernel
+def finish(tree, q, v, w, a):
+    """To the leaves, over the bodies that support nothing."""
+    for i in range(1, tree.nj):
+        if not tree.supports[i]:
+            accelerate(tree, i, q, v, w, a)

@@ -1,0 +1,237 @@
+"""Constrained forward dynamics by the proximal Popov-Vereshchagin solver.
+
+    (L + mu) push = mu push_before - l - K a_base,      repeated until forces stand still
+
+A sweep to the root, as that of the articulated body algorithm, carries along what a unit force of each row does (K), how the
+rows answer each other's forces (L, the Delassus matrix of the limb) and what the free motion leaves of them (l). The dual
+problem of size m is then solved by proximal iterations, and a sweep to the leaves gives accelerations. O(n + m^2 d + m^3).
+
+Early elimination: at a free-flyer base L is block-diagonal, one block a limb. It is factored there, block by block, and the
+base's acceleration is solved for beside the forces; its inertia never fills the other blocks.
+
+| paper | code | what | frame |
+|---|---|---|---|
+| K_i^A | `row` | force on body i of a unit force of each row | body |
+| L_i^A | `dual`, then its factors, `scale` | answer of the rows to each other's forces | |
+| l_i | `left` | acceleration of each row but for that of body i, less what is asked | |
+| lambda | `-push` | multipliers; `push` is the force that acts on the body | A |
+| H_i^A, f_i^A | `I`, `-f` | articulated inertia and force | body |
+| | `change`, `acceleration` of the base | its acceleration if its joint stands still, and in the end | body |
+| S_i^T K_i^AT | `share` | torque of each row's unit force at each degree of freedom | |
+
+Rows are kept in the order of the tree: body i supports those of places `first_under[i]` to `end_under[i]`.
+
+Reference: A. Sathya, J. Carpentier, Constrained articulated body dynamics algorithms, algorithm 4; 1 / mu stands for its mu.
+"""
+
+from __future__ import annotations
+
+from saltus.constraints.constrained_aba import place_and_aim
+from saltus.constraints.dense import factor_block, solve_block
+from saltus.constraints.tables import constrained
+from saltus.kernel import Layout, fabs, kernel, ld, less, lift, maximum, minimum, select, some, st, zero
+from saltus.model.joint_kernels import add_along, carried, component, joint_placement
+from saltus.spatial.algebra import SE3, Force, Motion, Vec2, Vec3, act_force, act_inv, cross_force, power
+from saltus.spatial.inertia import Sym6, act_sym6, add_rigid, as_sym6, column, without
+
+WORK = Layout(
+    nj={"turn": Vec2, "velocity": Motion, "fall": Vec3, "inertia": Sym6, "force": Force, "acceleration": Motion,
+        "change": Motion, "place": SE3},
+    nv={"gain": Force, "rate": None, "inverse": None},
+    nc={"goal": Motion, "push": Force},
+    nm={"row": Force, "left": None, "lam": None, "step": None, "miss": None, "scale": None, "reply": Force},
+    nmv={"share": None},
+    nmm={"dual": None},
+)  # fmt: skip
+
+
+@constrained(
+    inputs={"q": "nq", "v": "nv", "tau": "nv", "active": "nc", "target": "nm", "start": "nm"},
+    outputs={"a": "nv", "forces": "nm", "report": "3"},
+    work=WORK,
+)
+def _prox_pv(tree, q, v, tau, active, target, start, w, a, forces, report):
+    o = zero(q)
+    place_and_aim(tree, q, v, active, target, start, w)
+    begin_rows(tree, active, start, w)
+    collect_rows(tree, q, v, tau, w)
+    factor_dual(tree, w)
+    residual, change, count, going = o, o, o, less(-1.0, o)
+    for _ in range(tree.most_iterations[0]):
+        if some(going):
+            alive = select(going, lift(1.0, o), o)
+            newer, moved = iterate(tree, tau, alive, w)
+            residual, change = select(going, newer, residual), select(going, moved, change)
+            count = count + alive
+            going = less(tree.tolerance[0], minimum(residual, change))
+    roll_out(tree, q, v, w, a)
+    for p in range(tree.nm):
+        st(forces, tree.row_at[p], w.lam[p])
+    st(report, 0, count)
+    st(report, 1, residual)
+    st(report, 2, change)
+
+
+@kernel
+def begin_rows(tree, active, start, w):
+    """Each row as a force on the body it holds, and what is asked of it."""
+    o = zero(start)
+    for p in range(tree.nm):
+        c, r = tree.holder[p], tree.row_at[p]
+        on = ld(active, c)
+        w.row[p] = tree.row_force[p] * on
+        w.left[p] = -(component(w.goal[c], tree.row_axis[r]) * on)
+        w.lam[p], w.miss[p] = ld(start, r) * on, lift(1e300, o)
+        for s in range(p + 1):
+            st(w.dual, p * tree.nm + s, o)
+        st(w.dual, p * tree.nm + p, lift(tree.mu[r], o))
+
+
+@kernel
+def collect_rows(tree, q, v, tau, w):
+    """To the root: articulated inertias and bias forces, and the rows."""
+    o = zero(q)
+    I, f = as_sym6(tree.inertia[0], o), Force(Vec3(o, o, o), Vec3(o, o, o))
+    for i in range(tree.nj - 1, 0, -1):
+        body, parent, velocity = tree.inertia[i], tree.parent[i], w.velocity[i]
+        if tree.leaf[i]:
+            I, f = as_sym6(body, o), Force(Vec3(o, o, o), Vec3(o, o, o))
+        else:
+            if tree.parent[i + 1] != i:
+                I, f = w.inertia[i], w.force[i]
+            I = add_rigid(I, body)
+        f = f + cross_force(velocity, body @ velocity)
+        X, bias = joint_placement(tree, i, q, w.turn[i]), carried(tree, i, velocity, v)
+        if i == tree.base[0]:  # its joint is eliminated beside the forces
+            w.inertia[i], w.force[i] = I, f
+            w.change[i] = act_inv(X, w.acceleration[0]) + bias
+            w.acceleration[i] = w.change[i]
+        else:
+            for k in range(tree.end[i] - 1, tree.iv[i] - 1, -1):
+                axis = tree.axis[k]
+                u = column(I, axis)
+                inverse = 1.0 / (component(u, axis) + tree.armature[k])
+                gain, torque = u * inverse, ld(tau, k) - component(f, axis)
+                I, f = without(I, u, gain), f + gain * torque
+                w.gain[k], w.rate[k], w.inverse[k] = gain, inverse * torque, inverse
+                free_rows(tree, i, k, gain, inverse, inverse * torque, w)
+            carry_rows(tree, i, X, bias, w)
+            if parent > 0:
+                I, f = act_sym6(X, I), act_force(X, f + I @ bias)
+                if not tree.last_child[i]:
+                    I, f = I + w.inertia[parent], f + w.force[parent]
+                if parent != i - 1:
+                    w.inertia[parent], w.force[parent] = I, f
+
+
+@kernel
+def free_rows(tree, i, k, gain, inverse, rate, w):
+    """Degree of freedom k moves freely under the rows that body i supports."""
+    for p in range(tree.first_under[i], tree.end_under[i]):
+        row = w.row[p]
+        share = component(row, tree.axis[k])
+        st(w.share, p * tree.nv + k, share)
+        w.row[p], w.left[p] = row - gain * share, w.left[p] + share * rate
+        answer = share * inverse
+        for s in range(tree.first_under[i], p + 1):
+            entry = p * tree.nm + s
+            st(w.dual, entry, ld(w.dual, entry) + answer * ld(w.share, s * tree.nv + k))
+
+
+@kernel
+def carry_rows(tree, i, X, bias, w):
+    """The rows that body i supports, as forces on its parent."""
+    for p in range(tree.first_under[i], tree.end_under[i]):
+        row, left = w.row[p], w.left[p]
+        left = left + power(bias, row)
+        row = act_force(X, row)
+        if tree.parent[i] == 0:
+            left = left + power(w.acceleration[0], row)
+        w.row[p], w.left[p] = row, left
+
+
+@kernel
+def factor_dual(tree, w):
+    """Factor L + mu block by block; at a base, add to its inertia what forces of the rows answer to its motion."""
+    first, base = 0, tree.base[0]
+    while first < tree.nm:
+        factor_block(w.dual, w.scale, tree.nm, first, tree.block_end[first])
+        first = tree.block_end[first]
+    if base > 0:
+        first, end = tree.first_under[base], tree.end_under[base]
+        for p in range(first, end):
+            w.reply[p] = w.row[p]
+        while first < end:
+            solve_block(w.dual, w.scale, tree.nm, first, tree.block_end[first], w.reply)
+            first = tree.block_end[first]
+        I = w.inertia[base]
+        for p in range(tree.first_under[base], end):
+            reply = w.reply[p]
+            I = without(I, w.row[p] * -1.0, reply)
+        for k in range(tree.end[base] - 1, tree.iv[base] - 1, -1):
+            u = column(I, tree.axis[k])
+            inverse = 1.0 / (component(u, tree.axis[k]) + tree.armature[k])
+            gain = u * inverse
+            I = without(I, u, gain)
+            w.gain[k], w.inverse[k] = gain, inverse
+
+
+@kernel
+def iterate(tree, tau, alive, w):
+    """One step of the proximal method; what it leaves of the constraints is mu times the step."""
+    residual = change = zero(tau)
+    for p in range(tree.nm):
+        w.step[p] = w.lam[p] * tree.mu[tree.row_at[p]] - w.left[p]
+    first = 0
+    while first < tree.nm:
+        solve_block(w.dual, w.scale, tree.nm, first, tree.block_end[first], w.step)
+        first = tree.block_end[first]
+    if tree.base[0] > 0:
+        move_base(tree, tau, alive, w)
+    for p in range(tree.nm):
+        step, mu = (w.step[p] - w.lam[p]) * alive, tree.mu[tree.row_at[p]]
+        miss = step * mu
+        residual = maximum(residual, fabs(miss))
+        change = maximum(change, fabs(miss - w.miss[p]))
+        w.miss[p], w.lam[p] = miss, w.lam[p] + step
+    return residual, change
+
+
+@kernel
+def move_base(tree, tau, alive, w):
+    """The acceleration of the base under the forces of a step, and the forces as it takes them."""
+    base = tree.base[0]
+    first, end = tree.first_under[base], tree.end_under[base]
+    f, motion, before = w.force[base], w.change[base], w.acceleration[base]
+    for p in range(first, end):
+        f = f - w.row[p] * w.step[p]
+    for k in range(tree.end[base] - 1, tree.iv[base] - 1, -1):
+        torque = ld(tau, k) - component(f, tree.axis[k])
+        f = f + w.gain[k] * torque
+        w.rate[k] = w.inverse[k] * torque
+    for k in range(tree.iv[base], tree.end[base]):
+        motion = add_along(motion, tree.axis[k], w.rate[k] - power(motion, w.gain[k]))
+    for p in range(first, end):
+        w.step[p] = w.step[p] - power(motion, w.reply[p])
+    w.acceleration[base] = before + (motion - before) * alive
+
+
+@kernel
+def roll_out(tree, q, v, w, a):
+    """To the leaves: accelerations under the forces of the constraints."""
+    for i in range(1, tree.nj):
+        if i == tree.base[0]:
+            motion = w.acceleration[i] - w.change[i]
+            for k in range(tree.iv[i], tree.end[i]):
+                st(a, k, component(motion, tree.axis[k]))
+        else:
+            X = joint_placement(tree, i, q, w.turn[i])
+            acceleration = act_inv(X, w.acceleration[tree.parent[i]]) + carried(tree, i, w.velocity[i], v)
+            for k in range(tree.iv[i], tree.end[i]):
+                torque = zero(q)
+                for p in range(tree.first_under[i], tree.end_under[i]):
+                    torque = torque + ld(w.share, p * tree.nv + k) * w.lam[p]
+                rate = w.rate[k] + w.inverse[k] * torque - power(acceleration, w.gain[k])
+                st(a, k, rate)
+                acceleration = add_along(acceleration, tree.axis[k], rate)
+            w.acceleration[i] = acceleration
