@@ -23,6 +23,7 @@ import numpy as np
 import saltus as sl
 from benchmarks.robots import saltus_model, title
 from saltus.arrays import Array
+from saltus.constraints.dynamics import METHODS, TREES_ONLY
 
 _TALOS = {
     "F": ("left_sole_link", "right_sole_link"),
@@ -141,10 +142,25 @@ FAMILIES = [
 
 LOOPS = [Case("four_bar", "L"), Case("biped", "L"), Case("biped", "L F3^2"), Case("biped", "L F6^2")]
 
+ONE_ITERATION = {"soft", "pv_soft"}
+"""Methods that stop where the others begin to iterate."""
+
+
+def for_contacts() -> list[str]:
+    """The methods that iterate; `loop_aba` is `constrained_aba` where there are no loops."""
+    return [method for method in METHODS if method not in {"kkt", "loop_aba"} | ONE_ITERATION]
+
+
+def iterating(case: Case) -> list[str]:
+    """Those that can solve a case."""
+    if not case.has_loops:
+        return for_contacts()
+    return [method for method in METHODS if method not in {"kkt"} | ONE_ITERATION | TREES_ONLY]
+
+
 CASES = {case.name: case for case in (*SEQUENCES, *FAMILIES, *LOOPS)}
 
 
 def largest_difference(ours: Any, right: Any) -> float:
-    """max |ours - right| / max |right| of each sample; the largest of all."""
-    size = np.abs(right).max(-1)
-    return float((np.abs(ours - right).max(-1) / np.where(size > 0.0, size, 1.0)).max())
+    """The largest difference of a sample, relative to its largest entry; the largest of all samples."""
+    return float((np.abs(ours - right).max(-1) / np.abs(right).max(-1)).max())

@@ -25,6 +25,7 @@ class ConstrainedPeer:
             self.models.append(rigid(model, constraint))
             self.datas.append(self.models[-1].createData())
         pin.initConstraintDynamics(model, self.data, self.models, self.datas)
+        self.factors = pin.ContactCholeskyDecomposition(model, self.data, self.models, self.datas)
 
     def settings(self, tolerance: float, mu: float, iterations: int) -> Any:
         return pin.ProximalSettings(tolerance, mu, iterations)
@@ -58,6 +59,15 @@ class ConstrainedPeer:
 
     def damped_inverse(self, q: Any, mu: float) -> Any:
         return pin.computeDampedDelassusMatrixInverse(self.model, self.data, q, self.models, self.datas, mu)
+
+    def by_cholesky(self, q: Any, mu: float, inverse: bool) -> Any:
+        """The Delassus matrix, or the inverse of the damped one, from the factors of the KKT matrix."""
+        pin.crba(self.model, self.data, q, pin.Convention.WORLD)
+        self.factors.compute(self.model, self.data, self.models, self.datas, mu)
+        factors = self.factors
+        return (
+            factors.getOperationalSpaceInertiaMatrix() if inverse else factors.getInverseOperationalSpaceInertiaMatrix()
+        )
 
 
 def rigid(model: Any, constraint: sl.Constraint) -> Any:
