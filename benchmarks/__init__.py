@@ -5,7 +5,7 @@
 | `python -m benchmarks.cpu` | every algorithm beside Pinocchio's, one call and packets | `results/cpu-<machine>.json` |
 | `python -m benchmarks.startup` | the first call of a process whose cache is filled | `results/startup-<machine>.json` |
 | `python -m benchmarks.cuda` | throughput on a GPU against the size of the batch | `results/cuda-<device>.json` |
-| `python -m benchmarks.constrained` | constrained dynamics by every method, beside peers | `results/constrained-<machine>.json` |
+| `python -m benchmarks.constrained` | every method of constrained dynamics | `results/constrained-<machine>.json` |
 | `python -m benchmarks.osim` | Delassus and operational-space inertia matrices | `results/osim-<machine>.json` |
 | `python -m benchmarks.scaling` | constrained chains and trees of up to 200 links | `results/scaling-<machine>.json` |
 | `python -m benchmarks.convergence` | what is left of constraints after each iteration | `results/convergence.json` |
