@@ -16,7 +16,8 @@ def has_gpu() -> bool:
 
 
 def main() -> None:
-    for module in ("cpu", "startup", *(["cuda"] if has_gpu() else []), "plot"):
+    constraints = ("constrained", "osim", "scaling", "convergence", "operations")
+    for module in ("cpu", "startup", *constraints, *(["cuda"] if has_gpu() else []), "plot", "plot_constraints"):
         print(f"\npython -m benchmarks.{module}\n", flush=True)
         subprocess.run([sys.executable, "-m", f"benchmarks.{module}"], check=True)
 

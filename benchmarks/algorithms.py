@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 from unittest.mock import patch
 
@@ -16,8 +17,9 @@ import numpy as np
 
 import saltus as sl
 from saltus.arrays import Array, ArrayLike
-from saltus.kernel import Algorithm
+from saltus.kernel import Algorithm, ld
 from saltus.kernel.interpret import count_operations
+from saltus.kernel.memory import Field, FieldSpec
 
 VECTORS, MATRICES = 1024, 64
 
@@ -127,7 +129,12 @@ def first(inputs: dict[str, Any], count: int | None = None, dtype: Any = np.floa
 
 
 def operations(row: Row, model: sl.Model, one_sample: dict[str, Any]) -> dict[str, int]:
-    """Sums, products, quotients and roots of one call, from interpreted runs of the kernels that it launches."""
+    """Sums, products, quotients and roots of one call of a row."""
+    return counted(partial(row.call, model, *row.choose(one_sample)))
+
+
+def counted(function: Callable[[], Any]) -> dict[str, int]:
+    """Sums, products, quotients and roots of a function of one sample, from interpreted runs of the kernels it launches."""
     counts: dict[str, int] = {}
     plain = Algorithm.call
 
@@ -136,6 +143,14 @@ def operations(row: Row, model: sl.Model, one_sample: dict[str, Any]) -> dict[st
             counts[kind] = counts.get(kind, 0) + number
         return plain(self, model, inputs, out)
 
-    with patch.object(Algorithm, "call", call):
-        row.call(model, *row.choose(one_sample))
+    with patch.object(Algorithm, "call", call), patch.object(Field, "__getitem__", _entry_or_tail):
+        function()
     return {kind: counts.get(kind, 0) for kind in ("sum", "product", "quotient", "root")}
+
+
+def _entry_or_tail(self: Field, i: int | slice) -> Any:
+    """A field's entry, or the field from an entry on: interpreted, `saltus.kernel.tail` asks fields for the latter."""
+    if isinstance(i, slice):
+        spec = FieldSpec(self.cls, 0, self.record, "")
+        return Field(self.array, self.start + i.start * self.record, spec)
+    return ld(self.array, self.start + i * self.record, self.cls)

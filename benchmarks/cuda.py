@@ -5,7 +5,10 @@
 CUDA events are set around ten launches one after the other, so that the time to launch one from Python is hidden behind
 the one before; it is reported apart (`launch`), and limits small batches. Layout `samples` is an array (B, n) as NumPy
 makes it, `numbers` the transpose of an array (n, B), in which neighbouring threads read neighbouring words. Errors are
-relative, of the first samples, against the processor in double precision.
+relative, of the first samples, against the processor in double precision; of all results, the first one counts.
+
+`constrained_aba` is timed on the constraints that `CONSTRAINED` names, with exactly three iterations; mu is 1e-5 in double
+precision and 1e-2 in single precision, which cannot bear the former.
 """
 
 from __future__ import annotations
@@ -28,12 +31,17 @@ import cupy  # noqa: E402
 
 import saltus as sl  # noqa: E402
 from benchmarks.algorithms import ALGORITHMS, Row, first, make_inputs  # noqa: E402
+from benchmarks.contacts import Case  # noqa: E402
 from benchmarks.measure import circumstances, wall_time, write  # noqa: E402
 from benchmarks.robots import ROBOTS, chosen, saltus_model  # noqa: E402
 
 BATCHES = (1 << 10, 1 << 12, 1 << 14, 1 << 16, 1 << 17, 1 << 18)
-LARGEST = {"aba": 1 << 18, "rnea": 1 << 18, "crba": 1 << 16, "centroidal_momentum_matrix": 1 << 18}
+LARGEST = {
+    "aba": 1 << 18, "rnea": 1 << 18, "crba": 1 << 16, "centroidal_momentum_matrix": 1 << 18, "constrained_aba": 1 << 17
+}  # fmt: skip
 """The algorithms, and the largest batch of each: matrices (nv, nv) fill the memory."""
+CONSTRAINED = {"solo12": "F3^4", "anymal": "F3^4", "talos38": "F6^2 H6^2", "talos50": "F6^2 H6^2"}
+"""What of a robot is held."""
 DEFAULT_ROBOTS = "solo12,anymal,g1,talos38,talos50"
 LAYOUTS = ("samples", "numbers")
 LAUNCHES, CHECKED = 10, 256
@@ -73,17 +81,49 @@ def time_launches(call: Callable[[], Any], repeats: int) -> tuple[float, float]:
     return best, python
 
 
+def constrained_row(robot: str) -> Row:
+    """Constrained dynamics of a robot as a row of the table: accelerations, forces and report by q, v and tau."""
+    case = Case(robot, CONSTRAINED[robot])
+    double, single = (
+        sl.ConstrainedDynamics(case.model, case.constraints, mu=mu, tolerance=0.0, most_iterations=3)
+        for mu in (1e-5, 1e-2)
+    )
+    nc, nm = len(case.constraints), sum(constraint.dim for constraint in case.constraints)
+
+    def call(model: sl.Model, q: Any, v: Any, tau: Any, out: Any = None, rounded: bool = False) -> Any:
+        dynamics = single if rounded or q.dtype == np.float32 else double
+        library = np if isinstance(q, np.ndarray) else cupy
+        key = (library, q.dtype)
+        if key not in rest:
+            rest[key] = [library.ones(nc, q.dtype), library.zeros(nm, q.dtype), library.zeros(nm, q.dtype)]
+        return dynamics._run(dynamics._problem, (q, v, tau, *rest[key]), out)  # type: ignore[call-arg]
+
+    rest: dict[Any, list[Any]] = {}  # active, target, start
+    return Row(call, "q v tau")
+
+
+def references(row: Row, robot: str, name: str, inputs: dict[str, Any]) -> dict[str, tuple[Any, ...]]:
+    """What the processor finds in double precision, for each type of number."""
+
+    def run(**more: Any) -> tuple[Any, ...]:
+        result = row.call(saltus_model(robot), *row.choose(inputs), **more)
+        return result if isinstance(result, tuple) else (result,)
+
+    double = run()
+    return {"float64": double, "float32": run(rounded=True) if name == "constrained_aba" else double}
+
+
 def measure(
-    row: Row, model: sl.Model, inputs: dict[str, Any], reference: Any, dtype: Any, layout: str, repeats: int
+    row: Row, model: sl.Model, inputs: dict[str, Any], right: tuple[Any, ...], dtype: Any, layout: str, repeats: int
 ) -> dict[str, Any]:
     """One point of a curve."""
     count = len(inputs["q"])
     given = [on_device(value, layout, dtype) for value in row.choose(inputs)]
-    out = empty_like(reference, count, layout, dtype)
-    call = partial(row.call, model, *given, out=out)
+    out = tuple(empty_like(each, count, layout, dtype) for each in right)
+    call = partial(row.call, model, *given, out=out if len(out) > 1 else out[0])
     first_call, _ = wall_time(lambda: (call(), cupy.cuda.Device().synchronize()))
     seconds, python = time_launches(call, repeats)
-    error = np.abs(cupy.asnumpy(out[: len(reference)]) - reference).max() / np.abs(reference).max()
+    error = np.abs(cupy.asnumpy(out[0][: len(right[0])]) - right[0]).max() / np.abs(right[0]).max()
     return {
         "batch": count,
         "first_call_s": first_call,
@@ -117,12 +157,14 @@ def main() -> None:
         model = saltus_model(robot)
         many = make_inputs(model, batches[-1], "q v a tau")
         for name in names:
-            row = ALGORITHMS[name]
-            reference = row.call(model, *row.choose(first(many, CHECKED)))
+            if name == "constrained_aba" and robot not in CONSTRAINED:
+                continue
+            row = constrained_row(robot) if name == "constrained_aba" else ALGORITHMS[name]
+            right = references(row, robot, name, first(many, CHECKED))
             points = [(d, l, b) for d in ("float64", "float32") for l in LAYOUTS for b in batches if b <= LARGEST[name]]
             for dtype, layout, batch in points:
                 inputs = {key: value[:batch] for key, value in many.items()}
-                point = measure(row, model, inputs, reference, np.dtype(dtype), layout, options.repeats)
+                point = measure(row, model, inputs, right[dtype], np.dtype(dtype), layout, options.repeats)
                 result["rows"].append({"robot": robot, "algorithm": name, "dtype": dtype, "layout": layout, **point})
                 print(
                     f"{ROBOTS[robot].title:11}{name:28}{dtype:8}{layout:8}{batch:8}{point['million_per_s']:9.1f}"

@@ -29,6 +29,7 @@ MAIN = {
     "crba": "CRBA",
     "centroidal_momentum_matrix": "centroidal momentum matrix",
 }
+ON_GPU = MAIN | {"constrained_aba": "constrained ABA, 3 iterations"}
 FORMS = {
     "one": "one call",
     "f64": "packets f64, a core",
@@ -197,7 +198,7 @@ def cuda_section(result: dict[str, Any], figures: Path) -> str:
     for (robot, name, dtype, layout), curve in curves.items():
         speeds = [number(curve[batch]["million_per_s"]) if batch in curve else "" for batch in batches]
         launch, error = min(p["launch_us"] for p in curve.values()), max(p["error"] for p in curve.values())
-        kind = f"{MAIN[name]}, {dtype}, {'(B, n)' if layout == 'samples' else '(n, B).T'}"
+        kind = f"{ON_GPU[name]}, {dtype}, {'(B, n)' if layout == 'samples' else '(n, B).T'}"
         lines.append([ROBOTS[robot].title, kind, *speeds, f"{launch:.0f}", f"{error:.0e}"])
     text = f"## {result['device']}\n\n{circumstances(result)}\n"
     text += f"![throughput against the size of the batch](figures/{picture.name})\n\n"
@@ -212,9 +213,15 @@ def plot_throughput(
     curves: dict[tuple[str, str, str, str], dict[int, dict[str, Any]]], robots: list[str], device: str, file: Path
 ) -> None:
     """Samples a second against the size of the batch, arrays in the faster layout."""
-    figure, panels = plt.subplots(2, 2, figsize=(12, 8), sharex=True, layout="constrained")
+    shown = {name: label for name, label in ON_GPU.items() if any(curve[1] == name for curve in curves)}
+    columns = -(-len(shown) // 2)
+    figure, panels = plt.subplots(
+        2, columns, figsize=(6 * columns, 8), sharex=True, layout="constrained", squeeze=False
+    )
+    for spare in panels.flat[len(shown) :]:
+        spare.set_axis_off()
     colours = dict(zip(robots, plt.get_cmap("viridis")(np.linspace(0.0, 0.88, len(robots))), strict=True))
-    for panel, (name, label) in zip(panels.flat, MAIN.items(), strict=True):
+    for panel, (name, label) in zip(panels.flat, shown.items(), strict=False):
         for (robot, algorithm, dtype, layout), curve in curves.items():
             if algorithm == name and layout == "numbers":
                 batches = sorted(curve)

@@ -1,7 +1,7 @@
 """The robots of the benchmarks, for saltus and for Pinocchio.
 
-URDF files are those of the package example-robot-data. On a machine where it cannot be installed, two variables of the
-environment stand in:
+URDF files are those of the package example-robot-data; other names are robots that saltus ships. On a machine where the
+package cannot be installed, two variables of the environment stand in:
 
 | variable | names a folder with |
 |---|---|
@@ -19,6 +19,8 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 import saltus as sl
 
@@ -53,6 +55,13 @@ ROBOTS = {
     "talos50": Robot("Talos (50)", "talos_data/robots/talos_full_v2.urdf"),
 }
 
+SHIPPED = {"arm": "arm", "humanoid_hands": "hands", "biped": "biped", "four_bar": "four-bar"}
+"""Robots of saltus that stand in where example-robot-data has none, with their titles."""
+
+
+def title(name: str) -> str:
+    return ROBOTS[name].title if name in ROBOTS else SHIPPED.get(name, name)
+
 
 def urdf(robot: Robot) -> Path:
     """Where the robot's file is on this machine."""
@@ -66,10 +75,13 @@ def urdf(robot: Robot) -> Path:
 
 def saltus_model(name: str) -> sl.Model:
     """The robot as saltus loads it."""
-    robot = ROBOTS[name]
     if MODELS:
-        model: sl.Model = pickle.loads((Path(MODELS) / f"{robot.stem}.pkl").read_bytes())
+        stem = ROBOTS[name].stem if name in ROBOTS else name
+        model: sl.Model = pickle.loads((Path(MODELS) / f"{stem}.pkl").read_bytes())
         return model
+    if name not in ROBOTS:
+        return sl.load_robot(name)
+    robot = ROBOTS[name]
     logging.getLogger("saltus.model.urdf").setLevel(logging.ERROR)  # some links have inertias that no body can have
     return sl.load_urdf(urdf(robot), floating_base=robot.floating_base)
 
@@ -84,10 +96,31 @@ def import_pinocchio() -> Any:
 
 
 def pinocchio_model(name: str) -> Any:
-    """The robot as Pinocchio loads it."""
+    """The robot as Pinocchio loads it; one that is not of example-robot-data as saltus has it."""
+    if name not in ROBOTS:
+        return as_pinocchio(saltus_model(name))
     pin, robot = import_pinocchio(), ROBOTS[name]
     root = (pin.JointModelFreeFlyer(),) if robot.floating_base else ()
     return pin.buildModelFromUrdf(str(urdf(robot)), *root)
+
+
+def as_pinocchio(model: sl.Model) -> Any:
+    """A model of revolute joints, with or without a free flyer, joint by joint in Pinocchio."""
+    pin, result = import_pinocchio(), import_pinocchio().Model()
+    aligned = {(1, 0, 0): pin.JointModelRX, (0, 1, 0): pin.JointModelRY, (0, 0, 1): pin.JointModelRZ}
+    for joint in model.joints[1:]:
+        if joint.kind == sl.JointKind.FREE_FLYER:
+            kind = pin.JointModelFreeFlyer()
+        elif joint.kind == sl.JointKind.REVOLUTE:
+            plain = aligned.get(tuple(joint.axis))
+            kind = plain() if plain else pin.JointModelRevoluteUnaligned(np.array(joint.axis))
+        else:
+            raise ValueError(f"joint {joint.name!r} is {joint.kind.name}, expected a free flyer or a revolute joint")
+        index = result.addJoint(joint.parent, kind, pin.SE3(np.array(joint.placement)), joint.name)
+        body = pin.Inertia(joint.mass, np.array(joint.com), np.array(joint.inertia))
+        result.appendBodyToJoint(index, body, pin.SE3.Identity())
+    result.armature, result.gravity.linear = np.array(model.armature), np.array(model.gravity)
+    return result
 
 
 def chosen(names: str, known: Any) -> list[str]:
@@ -104,10 +137,11 @@ def main() -> None:
     parser.add_argument("--pickle", type=Path, required=True, metavar="FOLDER")
     folder = parser.parse_args().pickle
     folder.mkdir(parents=True, exist_ok=True)
-    for name, robot in ROBOTS.items():
+    for name in (*ROBOTS, *SHIPPED):
         model = saltus_model(name)
-        (folder / f"{robot.stem}.pkl").write_bytes(pickle.dumps(model))
-        print(f"{robot.title:12} {model!r}")
+        stem = ROBOTS[name].stem if name in ROBOTS else name
+        (folder / f"{stem}.pkl").write_bytes(pickle.dumps(model))
+        print(f"{title(name):12} {model!r}")
 
 
 if __name__ == "__main__":

@@ -1,13 +1,19 @@
-"""Constrained dynamics by dense matrices, from frame Jacobians and accelerations that are tested elsewhere."""
+"""Constrained dynamics by dense matrices, from frame Jacobians and accelerations that are tested elsewhere.
+
+Everything takes leading axes.
+"""
 
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 import saltus as sl
+
+RANK = 1e-11  # of the Delassus matrix: eigenvalues below so much of the largest count as zero
 
 
 @functools.cache
@@ -20,9 +26,10 @@ def frame_on(model: sl.Model, joint: int, placement: bytes) -> tuple[sl.Model, s
 
 def world_motion(model: sl.Model, joint: int, placement: Any, q: Any, v: Any) -> tuple[Any, ...]:
     """Placement, Jacobian, velocity and bias acceleration of a frame, the latter three in its own axes."""
-    nv = model.nv
+    batch, nv = np.shape(q)[:-1], model.nv
     if joint == 0:
-        return np.asarray(placement), np.zeros((6, nv)), np.zeros(6), np.zeros(6)
+        X = np.broadcast_to(placement, (*batch, 4, 4))
+        return X, np.zeros((*batch, 6, nv)), np.zeros((*batch, 6)), np.zeros((*batch, 6))
     model, name = frame_on(model, joint, np.asarray(placement).tobytes())
     return (
         sl.frame_placement(model, q, name),
@@ -34,48 +41,91 @@ def world_motion(model: sl.Model, joint: int, placement: Any, q: Any, v: Any) ->
 
 def motion_matrix(X: Any) -> Any:
     """The 6x6 matrix that takes motions from the child frame to the parent."""
-    R, p = X[:3, :3], X[:3, 3]
-    skew = np.array([[0, -p[2], p[1]], [p[2], 0, -p[0]], [-p[1], p[0], 0]])
-    return np.block([[R, skew @ R], [np.zeros((3, 3)), R]])
+    R, p = X[..., :3, :3], X[..., :3, 3]
+    matrix = np.zeros((*R.shape[:-2], 6, 6))
+    matrix[..., :3, :3] = matrix[..., 3:, 3:] = R
+    matrix[..., :3, 3:] = np.swapaxes(np.cross(p[..., None, :], np.swapaxes(R, -1, -2)), -1, -2)
+    return matrix
+
+
+def times(A: Any, x: Any) -> Any:
+    return np.einsum("...ij,...j", A, x)
+
+
+def transposed(A: Any) -> Any:
+    return np.swapaxes(A, -1, -2)
 
 
 def crossed(v: Any, m: Any) -> Any:
-    return np.concatenate([np.cross(v[3:], m[:3]) + np.cross(v[:3], m[3:]), np.cross(v[3:], m[3:])])
+    lin = np.cross(v[..., 3:], m[..., :3]) + np.cross(v[..., :3], m[..., 3:])
+    return np.concatenate([lin, np.cross(v[..., 3:], m[..., 3:])], -1)
+
+
+def log6(X: Any) -> Any:
+    """Of one placement, by the logarithm of the matrix."""
+    from scipy.linalg import logm
+
+    log = np.real(logm(X))
+    return np.array([*log[:3, 3], log[2, 1], log[0, 2], log[1, 0]])
 
 
 def rows_of(model: sl.Model, constraint: sl.Constraint, q: Any, v: Any) -> tuple[Any, Any, Any, Any]:
-    """J, its drift, the relative velocity and the placement error of a constraint."""
+    """J, its drift, the relative velocity and, where a gain asks for it, the placement error of a constraint."""
     A, Ja, va, aa = world_motion(model, constraint.joint_a, constraint.placement_a, q, v)
     B, Jb, vb, ab = world_motion(model, constraint.joint_b, constraint.placement_b, q, v)
     AB = np.linalg.inv(A) @ B
-    R, chosen = AB[:3, :3], list(constraint.rows)
+    R, chosen = AB[..., :3, :3], list(constraint.rows)
     if constraint.point:
-        J, speed = Ja[:3] - R @ Jb[:3], va[:3] - R @ vb[:3]
-        drift = aa[:3] + np.cross(va[3:], va[:3]) - R @ (ab[:3] + np.cross(vb[3:], vb[:3]))
-        return J[chosen], drift[chosen], speed[chosen], -AB[:3, 3][chosen]
-    X = motion_matrix(AB)
-    J, speed, drift = Ja - X @ Jb, va - X @ vb, aa - X @ ab + crossed(va, X @ vb)
-    from scipy.linalg import logm
+        J, speed = Ja[..., :3, :] - R @ Jb[..., :3, :], va[..., :3] - times(R, vb[..., :3])
+        own, other = (a[..., :3] + np.cross(w[..., 3:], w[..., :3]) for a, w in ((aa, va), (ab, vb)))
+        drift, error = own - times(R, other), -AB[..., :3, 3]
+    else:
+        X = motion_matrix(AB)
+        J, speed = Ja - X @ Jb, va - times(X, vb)
+        drift, error = aa - times(X, ab) + crossed(va, times(X, vb)), np.zeros_like(va)
+        if constraint.kp:
+            error = -np.array([log6(each) for each in AB.reshape(-1, 4, 4)]).reshape(va.shape)
+    return J[..., chosen, :], drift[..., chosen], speed[..., chosen], error[..., chosen]
 
-    log = np.real(logm(AB))
-    error = -np.array([*log[:3, 3], log[2, 1], log[0, 2], log[1, 0]])
-    return J[chosen], drift[chosen], speed[chosen], error[chosen]
+
+def jacobian(model: sl.Model, constraints: Sequence[sl.Constraint], q: Any) -> Any:
+    """J (..., nm, nv) of all constraints."""
+    still = np.zeros((*np.shape(q)[:-1], model.nv))
+    return np.concatenate([rows_of(model, constraint, q, still)[0] for constraint in constraints], -2)
+
+
+def delassus_inverse(M: Any, J: Any) -> tuple[Any, Any, Any]:
+    """M^-1 J^T, the pseudo-inverse of the Delassus matrix J M^-1 J^T, and its eigenvalues."""
+    response = np.linalg.solve(M, transposed(J))
+    values, vectors = np.linalg.eigh(J @ response)
+    regular = values > RANK * values[..., -1:]
+    inverse = np.where(regular, 1.0 / np.where(regular, values, 1.0), 0.0)
+    return response, vectors * inverse[..., None, :] @ transposed(vectors), values
 
 
 def solve(
-    model: sl.Model, constraints: list[sl.Constraint], q: Any, v: Any, tau: Any, active: Any = None, target: Any = None
+    model: sl.Model,
+    constraints: Sequence[sl.Constraint],
+    q: Any,
+    v: Any,
+    tau: Any,
+    active: Any = None,
+    target: Any = None,
 ) -> tuple[Any, Any, Any]:
     """Accelerations, forces of least norm, and J, by the pseudo-inverse of the Delassus matrix."""
     M, rest = sl.crba(model, q), np.asarray(tau) - sl.nonlinear_effects(model, q, v)
     rows, goals, start = [], [], 0
     for c, constraint in enumerate(constraints):
         J, drift, speed, error = rows_of(model, constraint, q, v)
-        asked = np.zeros(len(J)) if target is None else np.asarray(target)[start : start + len(J)]
-        start += len(J)
-        on = 1.0 if active is None else active[c]
-        rows.append(on * J)
+        dim = constraint.dim
+        asked = np.zeros(dim) if target is None else np.asarray(target)[..., start : start + dim]
+        start += dim
+        on = np.ones(1) if active is None else np.asarray(active)[..., c, None]
+        rows.append(on[..., None] * J)
         goals.append(on * (asked - drift - constraint.kd * speed - constraint.kp * error))
-    J, goal = np.vstack(rows), np.concatenate(goals)
-    free, response = np.linalg.solve(M, rest), np.linalg.solve(M, J.T)
-    forces = np.linalg.pinv(J @ response, rtol=1e-11, hermitian=True) @ (goal - J @ free)
-    return free + response @ forces, forces, J
+    J, goal = np.concatenate(rows, -2), np.concatenate(goals, -1)
+    response, inverse, _ = delassus_inverse(M, J)
+    free = np.linalg.solve(M, rest[..., None])[..., 0]
+    forces = times(inverse, goal - times(J, free))
+    forces = forces + times(inverse, goal - times(J, free + times(response, forces)))  # once more, for the last digits
+    return free + times(response, forces), forces, J
