@@ -24,7 +24,9 @@ def robots() -> dict[str, tuple[sl.Model, list[sl.Constraint]]]:
     return {
         "quadruped 4x3": (quadruped, [sl.Contact(quadruped, f, 3) for f in sl.robot_frames("quadruped").feet]),
         "humanoid 4x6": (humanoid, [sl.Contact(humanoid, f, 6) for f in hands + feet]),  # not in the order of the tree
-        "humanoid one foot twice": (humanoid, [sl.Contact(humanoid, feet[0], d) for d in (6, 3)] + [sl.Contact(humanoid, hands[1], 3)]),
+        "humanoid one foot twice": (
+            humanoid, [*(sl.Contact(humanoid, feet[0], d) for d in (6, 3)), sl.Contact(humanoid, hands[1], 3)]
+        ),
         "arm 1x6": (arm, [sl.Contact(arm, "tool", 6)]),
         "base itself": (quadruped, [sl.Contact(quadruped, quadruped.joints[1].name, 6), sl.Contact(quadruped, "LF_FOOT")]),
         "random tree": (tree, [sl.Contact(tree, int(f), 6 if k % 2 else 3) for k, f in enumerate(spread)]),

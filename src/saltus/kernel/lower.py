@@ -27,7 +27,13 @@ FASTMATH = {"contract", "nsz", "arcp"}
 """Never nnan or ninf: NaN must stay visible. Never reassoc: it would undo the argument reduction of sincos."""
 
 FLAGS = tuple(FASTMATH)
-OPTIONS = {"fastmath": FASTMATH, "error_model": "numpy", "boundscheck": False}
+OPTIONS = {
+    "fastmath": FASTMATH,
+    "error_model": "numpy",
+    "boundscheck": False,
+    "no_cpython_wrapper": True,  # nobody calls a kernel by itself
+    "no_cfunc_wrapper": True,
+}
 
 
 class PacketType(types.Type):
