@@ -16,7 +16,7 @@ Reference: A. Sathya, J. Carpentier, Constrained articulated body dynamics algor
 from __future__ import annotations
 
 from saltus.constraints.tables import constrained
-from saltus.kernel import Layout, kernel, ld, st, zero
+from saltus.kernel import Layout, kernel, ld, lift, st, zero
 from saltus.model.joint_kernels import add_along, component, joint_placement, joint_turn
 from saltus.spatial.algebra import Force, Motion, Vec2, Vec3, act_force, act_inv, power
 from saltus.spatial.inertia import Sym6, act_sym6, add_rigid, as_sym6, column, scaled, without
@@ -33,11 +33,11 @@ def _response(tree, q, active, x, w, y):
 
 
 @kernel
-def weight(tree, p):
-    """Of the row at place p, where products are those with the inverse; else 1."""
+def weight(tree, p, o):
+    """Of the row at place p, where products are those with the inverse; else 1; `o` is zero."""
     if tree.augmented[0]:
-        return 1.0 / tree.mu[tree.row_at[p]]
-    return 1.0
+        return lift(1.0, o) / tree.mu[tree.row_at[p]]
+    return lift(1.0, o)
 
 
 @kernel
@@ -50,7 +50,7 @@ def collect(tree, q, active, x, w):
         w.force[i] = none
     for p in range(tree.nm):
         c = tree.holder[p]
-        push = ld(x, tree.row_at[p]) * ld(active, c) * weight(tree, p)
+        push = ld(x, tree.row_at[p]) * ld(active, c) * weight(tree, p, o)
         w.force[tree.body_a[c]] = w.force[tree.body_a[c]] - tree.row_force[p] * push
     for i in range(tree.nj - 1, 0, -1):
         parent, f = tree.parent[i], w.force[i]
@@ -99,5 +99,5 @@ def roll_out(tree, q, active, x, w, y):
         c, r = tree.holder[p], tree.row_at[p]
         answer = power(w.acceleration[tree.body_a[c]], tree.row_force[p]) * ld(active, c)
         if tree.augmented[0]:
-            answer = (ld(x, r) - answer) * weight(tree, p)
+            answer = (ld(x, r) - answer) * weight(tree, p, o)
         st(y, r, answer)

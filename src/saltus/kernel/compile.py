@@ -229,8 +229,8 @@ def emit(algorithm: Algorithm, number: Number, present: tuple[bool, ...], form: 
 
 @contextmanager
 def only_lowered() -> Iterator[None]:
-    """Numba makes machine code of every function that it compiles, and optimises it alone. Ours become one function, which is
-    optimised once: meanwhile it does neither, and takes half the time. Hold its lock: others must not compile like this."""
+    """Numba makes machine code of every function that it compiles, and optimises each. Ours become one function, which is
+    optimised once: meanwhile it does neither, and takes half the time. Hold its lock: others must not compile so."""
     rtsys.initialize(cpu_target.target_context)  # its own runtime needs machine code
 
     def nothing(*arguments: Any) -> None:
