@@ -211,7 +211,8 @@ def emit(algorithm: Algorithm, number: Number, present: tuple[bool, ...], form: 
     with global_compiler_lock, only_lowered():
         result = callback._compile_uncached()
         result.library.finalize()
-    module = llvm.parse_assembly(result.library.get_llvm_str())
+    # Numba's way in from C keeps the function out of line; inside, LLVM sees that it never fails.
+    module = llvm.parse_assembly(result.library.get_llvm_str().replace("noinline", "alwaysinline"))
     inner = result.fndesc.llvm_cfunc_wrapper_name
     keep = {symbol}
     if form == "one":
@@ -224,6 +225,9 @@ def emit(algorithm: Algorithm, number: Number, present: tuple[bool, ...], form: 
         module.link_in(llvm.parse_assembly(code))
     machine = target_machine()
     optimise(module, machine, keep)
+    needed = [f.name for f in module.functions if f.is_declaration and f.name.lower().startswith(("numba", "nrt"))]
+    if needed:  # another process, without Numba, would crash
+        raise RuntimeError(f"{algorithm.name} for {number.name} calls {', '.join(needed)}, expected nothing of Numba's")
     return machine.emit_object(module)
 
 
