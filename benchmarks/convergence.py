@@ -55,11 +55,11 @@ class Problem:
 
     def _system(self) -> tuple[Array, ...]:
         problem = ConstrainedModel(self.model, self.held, 1.0, 0.0, 1)
-        inputs = (*self.states.values(), np.ones(problem.nc), np.zeros(problem.nm))
+        inputs = (*self.states.values(), np.ones(problem.nc), np.zeros(problem.nm), np.zeros((0, self.model.nv)))
         found: tuple[Array, ...] = _constrained_system.call(problem, inputs)
         return found
 
-    def left(self, method: str, iterations: int, mu: float | None = None) -> Array:
+    def left(self, method: str, iterations: int, mu: float = 1e-6) -> Array:
         """(B,) of the constraints."""
         dynamics = sl.ConstrainedDynamics(self.model, self.held, method, mu, tolerance=0.0, most_iterations=iterations)
         a = dynamics.solve(**self.states).a

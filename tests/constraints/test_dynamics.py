@@ -206,8 +206,8 @@ def test_errors() -> None:
     left, right = sl.robot_frames("humanoid").hands
     with pytest.raises(sl.ModelError, match="unknown method 'magic', expected one of"):
         sl.ConstrainedDynamics(model, [], "magic")
-    with pytest.raises(sl.ModelError, match="'constrained_aba' is for contacts; .* ties two bodies"):
-        sl.ConstrainedDynamics(model, [sl.LoopClosure(model, left, right)], "constrained_aba")
+    with pytest.raises(sl.ModelError, match="'prox_pv' is for contacts; .* ties two bodies"):
+        sl.ConstrainedDynamics(model, [sl.LoopClosure(model, left, right)], "prox_pv")
     with pytest.raises(sl.ModelError, match=r"its dim is 4, expected 3 \(point\) or 6"):
         sl.Contact(model, left, 4)
     with pytest.raises(sl.ModelError, match="kp is 1.0, but no anchor"):

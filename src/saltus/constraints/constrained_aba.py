@@ -16,6 +16,7 @@ before, its quantities are still at hand and do not go through memory, as in aba
 | H_i^A, f_i^A | `I`, `-f` | articulated inertia and force | body |
 | D_i^-1 | `inverse` | of a degree of freedom's pivot | |
 | Delta f_i | `-f` in `push_back` | change of force between two iterations | body |
+| nu-dot_i | `joint`, then `a` | accelerations of the joints; GPUs write results once, as their rows lie apart | |
 | | `light`, `bias` | inertia and bias force of a body with all that hangs on it and supports no constraint | body |
 
 Reference: A. Sathya, J. Carpentier, Constrained articulated body dynamics algorithms, algorithms 1 to 3; 1 / mu stands
@@ -48,7 +49,7 @@ from saltus.spatial.inertia import Sym6, act_sym6, add_rigid, as_sym6, column, s
 WORK = Layout(
     nj={"turn": Vec2, "velocity": Motion, "fall": Vec3, "inertia": Sym6, "force": Force, "acceleration": Motion,
         "change": Motion, "place": SE3, "light": Sym6, "bias": Force},
-    nv={"gain": Force, "rate": None, "inverse": None},
+    nv={"gain": Force, "rate": None, "inverse": None, "joint": None},
     nc={"goal": Motion, "push": Force, "miss": Motion},
 )  # fmt: skip
 
@@ -62,18 +63,20 @@ def _constrained_aba(tree, q, v, tau, active, target, start, w, a, forces, repor
     o = zero(q)
     place_and_aim(tree, q, v, active, target, start, w)
     collect(tree, q, v, tau, active, w)
-    residual, change = roll_out(tree, q, v, active, w, a), lift(1e300, o)
+    residual, change = roll_out(tree, q, v, active, w), lift(1e300, o)
 
     tolerance, count, going = tree.tolerance[0], o + 1.0, less(tree.tolerance[0], residual)
     for n in range(1, tree.most_iterations[0]):
         if some(going):
             alive = select(going, lift(1.0, o), o)
-            push_back(tree, q, tau, n == 1, alive, w, a)
-            newer, moved = pass_on(tree, q, active, w, a)
+            push_back(tree, q, tau, n == 1, alive, w)
+            newer, moved = pass_on(tree, q, active, w)
             residual, change = select(going, newer, residual), select(going, moved, change)
             count = count + alive
             going = less(tolerance, minimum(residual, change))
-    finish(tree, q, v, w, a)
+    finish(tree, q, v, w)
+    for k in range(tree.nv):
+        st(a, k, w.joint[k])
     for c in range(tree.nc):  # the multipliers that belong to these accelerations
         store_rows(tree, c, w.push[c] - weighted(tree, c, w.miss[c], lift(1.0, o)), forces)
     st(report, 0, count)
@@ -179,26 +182,26 @@ def with_constraints(tree, i, I, f, active, w):
 
 
 @kernel
-def accelerate(tree, i, q, v, before, w, a):
+def accelerate(tree, i, q, v, before, w):
     """The acceleration of body i, and of its joint, by that of its parent."""
     X = joint_placement(tree, i, q, w.turn[i])
     acceleration = act_inv(X, before) + carried(tree, i, w.velocity[i], v)
     for k in range(tree.iv[i], tree.end[i]):
         rate = w.rate[k] - power(acceleration, w.gain[k])
-        st(a, k, rate)
+        w.joint[k] = rate
         acceleration = add_along(acceleration, tree.axis[k], rate)
     return acceleration
 
 
 @kernel
-def roll_out(tree, q, v, active, w, a):
+def roll_out(tree, q, v, active, w):
     """To the leaves, over the bodies that support constraints: accelerations; returns what is left of the constraints."""
     residual, acceleration = zero(q), w.acceleration[0]
     for i in range(1, tree.nj):
         if tree.supports[i]:
             if tree.parent[i] != i - 1:
                 acceleration = w.acceleration[tree.parent[i]]
-            acceleration = accelerate(tree, i, q, v, acceleration, w, a)
+            acceleration = accelerate(tree, i, q, v, acceleration, w)
             w.acceleration[i] = acceleration
             c = tree.held[i]
             while c >= 0:
@@ -209,7 +212,7 @@ def roll_out(tree, q, v, active, w, a):
 
 
 @kernel
-def push_back(tree, q, tau, whole, alive, w, a):
+def push_back(tree, q, tau, whole, alive, w):
     """To the root: forces follow what is left of the constraints, and their changes reach all supporting joints; or the
     whole of what is left of the equations of motion does."""
     o = zero(q)
@@ -233,7 +236,7 @@ def push_back(tree, q, tau, whole, alive, w, a):
             for k in range(tree.end[i] - 1, tree.iv[i] - 1, -1):
                 torque = component(f, tree.axis[k])
                 if whole:
-                    torque = (torque + tree.armature[k] * ld(a, k) - ld(tau, k)) * alive
+                    torque = (torque + tree.armature[k] * w.joint[k] - ld(tau, k)) * alive
                 f = f - w.gain[k] * torque
                 w.rate[k] = -(w.inverse[k] * torque)
             parent = tree.parent[i]
@@ -254,7 +257,7 @@ def unbalanced(tree, i, w):
 
 
 @kernel
-def pass_on(tree, q, active, w, a):
+def pass_on(tree, q, active, w):
     """To the leaves: changes of accelerations; returns what is left of the constraints, and how much of it changed."""
     residual = largest = zero(q)
     change = w.change[0]
@@ -265,7 +268,7 @@ def pass_on(tree, q, active, w, a):
             change = act_inv(joint_placement(tree, i, q, w.turn[i]), change)
             for k in range(tree.iv[i], tree.end[i]):
                 rate = w.rate[k] - power(change, w.gain[k])
-                st(a, k, ld(a, k) + rate)
+                w.joint[k] = w.joint[k] + rate
                 change = add_along(change, tree.axis[k], rate)
             if tree.fork_held[i]:
                 w.change[i] = change
@@ -282,7 +285,7 @@ def pass_on(tree, q, active, w, a):
 
 
 @kernel
-def finish(tree, q, v, w, a):
+def finish(tree, q, v, w):
     """To the leaves, over the bodies that support nothing."""
     acceleration = w.acceleration[0]
     for i in range(1, tree.nj):
@@ -290,6 +293,6 @@ def finish(tree, q, v, w, a):
             parent = tree.parent[i]
             if parent != i - 1 or tree.supports[parent]:
                 acceleration = w.acceleration[parent]
-            acceleration = accelerate(tree, i, q, v, acceleration, w, a)
+            acceleration = accelerate(tree, i, q, v, acceleration, w)
             if not tree.leaf[i]:
                 w.acceleration[i] = acceleration

@@ -46,6 +46,9 @@ DOUBLE, SINGLE = np.dtype(np.float64), np.dtype(np.float32)
 SOFT = {"soft": "prox_ltls", "pv_soft": "constrained_aba"}
 """The first iteration of another method: constraints as springs of compliance mu, as MuJoCo has them."""
 
+INVERSE_MU = 1e-4
+"""Of inverse dynamics, whose matrix has entries of size one: no masses are in it."""
+
 TREES_ONLY = {"constrained_aba", "prox_pv"}
 """Methods for contacts; they know nothing of constraints between two moving bodies."""
 
@@ -289,7 +292,7 @@ class ConstrainedDynamics:
             else:
                 raise ValueError(f"inverse_dynamics: actuated has shape {np.shape(actuated)}, expected ({nv},)")
             self._actuated[key] = ConstrainedModel(
-                self.model, self.constraints, self.mu, self.tolerance, self.most_iterations, passive=passive
+                self.model, self.constraints, INVERSE_MU, self.tolerance, self.most_iterations, passive=passive
             )
         return self._actuated[key]
 
@@ -329,7 +332,7 @@ class ConstrainedDynamics:
         """The damped operational-space inertia matrix (J M^-1 J^T + mu)^-1 (..., nm, nm) at `q` (..., nq).
 
         method: "caba" (by default), "caba_f", "pv", "efpa", "pv_r" or "pv_f" for contacts; "ltl" (by default if there are
-        loops). Those that give factors give their product here; see `osim_factors`.
+            loops). Those that give factors give their product here; see `osim_factors`.
         """
         name = self._osim_method(method, list(OSIM_METHODS), "caba")
         chosen = OSIM_METHODS[name]

@@ -27,6 +27,10 @@ from saltus.constraints.tables import constrained
 from saltus.dynamics.ltl import factor, solve_lower, solve_upper
 from saltus.kernel import Layout, fabs, kernel, ld, less, lift, maximum, minimum, select, some, st, zero
 
+ROUNDING = 2e-15
+"""Of the solution of a dense system, by its condition. Contradictory constraints are left with the same at every iteration,
+but for what rounding changes of it."""
+
 WORK = Layout(
     nj=BODIES,
     nv={**AXES, "rest": None, "inverse": None, "scaled": None},
@@ -59,6 +63,9 @@ def settle(tree, w, a, forces, report):
     nv, o = tree.nv, zero(a)
     factor(tree.above, nv, w.M, w.inverse)
     project(tree, w)
+    noise = o
+    for r in range(tree.nm):
+        noise = maximum(noise, ld(w.delassus, r * tree.nm + r) * (ROUNDING / tree.mu[r]))
     factor_block(w.delassus, w.scale, tree.nm, 0, tree.nm)
 
     for r in range(tree.nm):
@@ -68,6 +75,7 @@ def settle(tree, w, a, forces, report):
         if some(going):
             alive = select(going, lift(1.0, o), o)
             newer, moved = iterate(tree, alive, w)
+            moved = maximum(o, moved - noise * newer)
             residual, change = select(going, newer, residual), select(going, moved, change)
             count = count + alive
             going = less(tree.tolerance[0], minimum(residual, change))

@@ -68,8 +68,9 @@ def _prox_ltls(tree, q, v, tau, active, target, start, rows, w, a, forces, repor
             find_step(tree, w, a)
             solve(tree.joined, nv, w.M, w.pivot, w.step)
             for k in range(nv):
-                st(a, k, ld(a, k) + ld(w.step, k) * alive)
-            newer, moved = measure(tree, w, a)
+                w.step[k] = w.step[k] * alive
+                st(a, k, ld(a, k) + w.step[k])
+            newer, moved = measure(tree, w)
             for r in range(tree.nm):
                 w.push[r] = w.push[r] - w.miss[r] * alive / tree.mu[r]
             residual, change = select(going, newer, residual), select(going, moved, change)
@@ -156,16 +157,17 @@ def add_row(tree, c, r, force, w, x):
 
 
 @kernel
-def measure(tree, w, a):
-    """miss = J a - goal; returns its largest entry, and the largest change of one."""
-    residual = change = zero(a)
+def measure(tree, w):
+    """What the step leaves of the constraints: miss + J step, not J a - goal, whose rounding errors forces would show times
+    1 / mu. Returns its largest entry, and the largest change of one."""
+    residual = change = zero(w.step)
     for c in range(tree.nc):
         for r in range(tree.first_row[c], tree.end_row[c]):
-            miss = -w.goal[r]
+            moved = zero(w.step)
             for n in range(tree.first_mover[c], tree.end_mover[c]):
                 k = tree.mover[n]
-                miss = miss + ld(w.J, r * tree.nv + k) * ld(a, k)
-            residual = maximum(residual, fabs(miss))
-            change = maximum(change, fabs(miss - w.miss[r]))
+                moved = moved + ld(w.J, r * tree.nv + k) * w.step[k]
+            miss = w.miss[r] + moved
+            residual, change = maximum(residual, fabs(miss)), maximum(change, fabs(moved))
             w.miss[r] = miss
     return residual, change

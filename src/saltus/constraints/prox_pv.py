@@ -1,6 +1,6 @@
 """Constrained forward dynamics by the proximal Popov-Vereshchagin solver.
 
-    (L + mu) push = mu push_before - l - K a_base,      repeated until forces stand still
+    (L + mu) step = -l - K a_base - L push,      push <- push + step,      repeated until forces stand still
 
 A sweep to the root, as that of the articulated body algorithm, carries along what a unit force of each row does (K), how the
 rows answer each other's forces (L, the Delassus matrix of the limb) and what the free motion leaves of them (l). The dual
@@ -12,7 +12,7 @@ base's acceleration is solved for beside the forces; its inertia never fills the
 | paper | code | what | frame |
 |---|---|---|---|
 | K_i^A | `row` | force on body i of a unit force of each row | body |
-| L_i^A | `dual`, then its factors, `scale` | answer of the rows to each other's forces | |
+| L_i^A | `dual`, `diagonal`; `scale` | answer of the rows to each other's forces: upper triangle; the lower one, factors | |
 | l_i | `left` | acceleration of each row but for that of body i, less what is asked | |
 | lambda | `-push` | multipliers; `push` is the force that acts on the body | A |
 | H_i^A, f_i^A | `I`, `-f` | articulated inertia and force | body |
@@ -28,6 +28,7 @@ from __future__ import annotations
 
 from saltus.constraints.constrained_aba import place_and_aim
 from saltus.constraints.dense import factor_block, solve_block
+from saltus.constraints.prox_ltl import ROUNDING
 from saltus.constraints.tables import constrained
 from saltus.kernel import Layout, fabs, kernel, ld, less, lift, maximum, minimum, select, some, st, zero
 from saltus.model.joint_kernels import add_along, carried, component, joint_placement
@@ -39,7 +40,8 @@ WORK = Layout(
         "change": Motion, "place": SE3},
     nv={"gain": Force, "rate": None, "inverse": None},
     nc={"goal": Motion, "push": Force},
-    nm={"row": Force, "left": None, "lam": None, "step": None, "miss": None, "scale": None, "reply": Force},
+    nm={"row": Force, "left": None, "lam": None, "step": None, "miss": None, "scale": None, "reply": Force,
+        "diagonal": None},
     nmv={"share": None},
     nmm={"dual": None},
 )  # fmt: skip
@@ -55,12 +57,13 @@ def _prox_pv(tree, q, v, tau, active, target, start, w, a, forces, report):
     place_and_aim(tree, q, v, active, target, start, w)
     begin_rows(tree, active, start, w)
     collect_rows(tree, q, v, tau, w)
-    factor_dual(tree, w)
+    noise = factor_dual(tree, o, w)
     residual, change, count, going = o, o, o, less(-1.0, o)
     for _ in range(tree.most_iterations[0]):
         if some(going):
             alive = select(going, lift(1.0, o), o)
             newer, moved = iterate(tree, tau, alive, w)
+            moved = maximum(o, moved - noise * newer)
             residual, change = select(going, newer, residual), select(going, moved, change)
             count = count + alive
             going = less(tree.tolerance[0], minimum(residual, change))
@@ -151,9 +154,15 @@ def carry_rows(tree, i, X, bias, w):
 
 
 @kernel
-def factor_dual(tree, w):
-    """Factor L + mu block by block; at a base, add to its inertia what forces of the rows answer to its motion."""
-    first, base = 0, tree.base[0]
+def factor_dual(tree, o, w):
+    """Factor L + mu block by block, in the lower triangle; the upper one keeps L. At a base, add to its inertia what forces
+    of the rows answer to its motion. Returns what rounding does to the solution of the dense systems."""
+    first, base, noise = 0, tree.base[0], o
+    for p in range(tree.nm):
+        diagonal, mu = ld(w.dual, p * tree.nm + p), tree.mu[tree.row_at[p]]
+        w.diagonal[p], noise = diagonal - mu, maximum(noise, diagonal * (ROUNDING / mu))
+        for s in range(p):
+            st(w.dual, s * tree.nm + p, ld(w.dual, p * tree.nm + s))
     while first < tree.nm:
         factor_block(w.dual, w.scale, tree.nm, first, tree.block_end[first])
         first = tree.block_end[first]
@@ -174,23 +183,27 @@ def factor_dual(tree, w):
             gain = u * inverse
             I = without(I, u, gain)
             w.gain[k], w.inverse[k] = gain, inverse
+    return noise
 
 
 @kernel
 def iterate(tree, tau, alive, w):
-    """One step of the proximal method; what it leaves of the constraints is mu times the step."""
+    """One step of the proximal method, from what forces and the base's acceleration leave; it leaves mu times the step."""
     residual = change = zero(tau)
-    for p in range(tree.nm):
-        w.step[p] = w.lam[p] * tree.mu[tree.row_at[p]] - w.left[p]
+    first, base = 0, tree.base[0]
+    while first < tree.nm:
+        end = tree.block_end[first]
+        find_left(tree, first, end, w)
+        first = end
     first = 0
     while first < tree.nm:
         solve_block(w.dual, w.scale, tree.nm, first, tree.block_end[first], w.step)
         first = tree.block_end[first]
-    if tree.base[0] > 0:
-        move_base(tree, tau, alive, w)
+    if base > 0:
+        move_base(tree, base, tau, alive, w)
     for p in range(tree.nm):
-        step, mu = (w.step[p] - w.lam[p]) * alive, tree.mu[tree.row_at[p]]
-        miss = step * mu
+        step = w.step[p] * alive
+        miss = step * tree.mu[tree.row_at[p]]
         residual = maximum(residual, fabs(miss))
         change = maximum(change, fabs(miss - w.miss[p]))
         w.miss[p], w.lam[p] = miss, w.lam[p] + step
@@ -198,22 +211,39 @@ def iterate(tree, tau, alive, w):
 
 
 @kernel
-def move_base(tree, tau, alive, w):
-    """The acceleration of the base under the forces of a step, and the forces as it takes them."""
-    base = tree.base[0]
-    first, end = tree.first_under[base], tree.end_under[base]
-    f, motion, before = w.force[base], w.change[base], w.acceleration[base]
+def find_left(tree, first, end, w):
+    """What is left of the rows of a block: -l - K a_base - L push."""
+    nm, base = tree.nm, tree.base[0]
     for p in range(first, end):
-        f = f - w.row[p] * w.step[p]
+        left = -w.left[p] - w.diagonal[p] * w.lam[p]
+        if base > 0 and tree.first_under[base] <= p and p < tree.end_under[base]:
+            left = left - power(w.acceleration[base], w.row[p])
+        for s in range(first, p):
+            left = left - ld(w.dual, s * nm + p) * w.lam[s]
+        for s in range(p + 1, end):
+            left = left - ld(w.dual, p * nm + s) * w.lam[s]
+        w.step[p] = left
+
+
+@kernel
+def move_base(tree, base, tau, alive, w):
+    """The step of the base's acceleration under that of the forces, and the latter as it takes them."""
+    o = zero(tau)
+    first, end = tree.first_under[base], tree.end_under[base]
+    motion, step = w.acceleration[base], Motion(Vec3(o, o, o), Vec3(o, o, o))
+    f, joint = w.force[base] + w.inertia[base] @ motion, motion - w.change[base]
+    for p in range(first, end):
+        f = f - w.row[p] * (w.lam[p] + w.step[p])
     for k in range(tree.end[base] - 1, tree.iv[base] - 1, -1):
-        torque = ld(tau, k) - component(f, tree.axis[k])
+        axis = tree.axis[k]
+        torque = ld(tau, k) - tree.armature[k] * component(joint, axis) - component(f, axis)
         f = f + w.gain[k] * torque
         w.rate[k] = w.inverse[k] * torque
     for k in range(tree.iv[base], tree.end[base]):
-        motion = add_along(motion, tree.axis[k], w.rate[k] - power(motion, w.gain[k]))
+        step = add_along(step, tree.axis[k], w.rate[k] - power(step, w.gain[k]))
     for p in range(first, end):
-        w.step[p] = w.step[p] - power(motion, w.reply[p])
-    w.acceleration[base] = before + (motion - before) * alive
+        w.step[p] = w.step[p] - power(step, w.reply[p])
+    w.acceleration[base] = motion + step * alive
 
 
 @kernel

@@ -224,7 +224,7 @@ def emit(algorithm: Algorithm, number: Number, present: tuple[bool, ...], form: 
         code = fastcall.wrapper(algorithm, present, symbol, symbol + CALL, number)
         module.link_in(llvm.parse_assembly(code))
     machine = target_machine()
-    optimise(module, machine, keep)
+    optimise(module, machine, keep, inner)
     needed = [f.name for f in module.functions if f.is_declaration and f.name.lower().startswith(("numba", "nrt"))]
     if needed:  # another process, without Numba, would crash
         raise RuntimeError(f"{algorithm.name} for {number.name} calls {', '.join(needed)}, expected nothing of Numba's")
@@ -253,14 +253,15 @@ def only_lowered() -> Iterator[None]:
         yield
 
 
-def optimise(module: Any, machine: Any, keep: set[str]) -> None:
-    """Make one function of all: tuples then live in registers, and nothing but `keep` is visible from outside."""
+def optimise(module: Any, machine: Any, keep: set[str], inner: str) -> None:
+    """Make one function of all, `inner`: tuples then live in registers, and nothing but `keep` is visible from outside. It
+    stays one, wherever it is called from, so that all ways to call it give the same bits."""
     for value in [*module.functions, *module.global_variables]:
         if not value.is_declaration and value.name not in keep:
             value.linkage = llvm.Linkage.internal
     for function in module.functions:
         if not function.is_declaration and function.name not in keep:
-            function.add_function_attribute("alwaysinline")
+            function.add_function_attribute("noinline" if function.name == inner else "alwaysinline")
     tuning = llvm.create_pipeline_tuning_options(speed_level=2)
     tuning.loop_vectorization = tuning.slp_vectorization = False
     passes = llvm.create_pass_builder(machine, tuning)

@@ -28,8 +28,11 @@ from saltus.kernel.number import F32, F64, INT32, INT64, Number
 if TYPE_CHECKING:
     from saltus.kernel.algorithm import Algorithm, Spec
 
-BLOCK, BLOCKS_PER_PROCESSOR, REGISTERS = 128, 3, 168
-"""Measured on an H200: twelve warps a multiprocessor hide more latency than eight with all the registers they like."""
+BLOCK = 128
+
+ROUNDS = ((3, 168), (4, 128))
+"""Blocks that a multiprocessor runs at a time, and the registers that leaves a thread. Measured on an H200: twelve warps
+hide more latency than eight with all the registers they like. Sixteen are slower, but not by as much as a second round."""
 
 
 def gpu_entry(algorithm: Algorithm, number: Number, given: int) -> tuple[Any, Any]:
@@ -52,11 +55,16 @@ def gpu_entry(algorithm: Algorithm, number: Number, given: int) -> tuple[Any, An
     return run, types.void(*[types.int64] * 7)
 
 
+def round_of(count: int, processors: int) -> tuple[int, int]:
+    """Of `ROUNDS`, the first that takes so many samples at a time; the first of all if there are too many for each."""
+    return next((each for each in ROUNDS if count <= processors * each[0] * BLOCK), ROUNDS[0])
+
+
 @functools.cache
-def gpu_function(algorithm: Algorithm, number: Number, given: int) -> Any:
+def gpu_function(algorithm: Algorithm, number: Number, given: int, registers: int = ROUNDS[0][1]) -> Any:
     with announced(f"compiling {algorithm.name} for {number.name} on the GPU (once a process)"):
         function, signature = gpu_entry(algorithm, number, given)
-        return cuda.jit(signature, max_registers=REGISTERS)(function)
+        return cuda.jit(signature, max_registers=registers)(function)
 
 
 def compile_ptx(algorithm: Algorithm, number: Number, given: int, capability: tuple[int, int] = (9, 0)) -> str:
@@ -136,9 +144,10 @@ def launch(algorithm: Algorithm, model: Any, inputs: Sequence[Any], out: Any) ->
     table, meta = describe(algorithm, arrays, outputs, leading, sizes, memory)
     count = int(np.prod(leading, dtype=np.int64))
     if count:
-        threads = min(-(-count // BLOCK) * BLOCK, memory.resident_threads)
-        work = memory.workspace(algorithm.work.length(sizes) + 1, threads)
-        function = gpu_function(algorithm, number, len(inputs))
+        blocks, registers = round_of(count, memory.processors)
+        threads = min(-(-count // BLOCK) * BLOCK, memory.processors * blocks * BLOCK)
+        work = memory.workspace(algorithm.work.length(sizes) + 1)
+        function = gpu_function(algorithm, number, len(inputs), registers)
         function[threads // BLOCK, BLOCK](memory.ints, memory.reals, table, meta, work, threads, count)
     return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
@@ -186,14 +195,14 @@ class DeviceMemory:
         self.keep = [cuda.to_device(tables.ints), cuda.to_device(tables.reals if number.bits == 64 else tables.reals32)]
         self.ints, self.reals = (array.__cuda_array_interface__["data"][0] for array in self.keep)
         self.word = np.dtype(f"f{number.bits // 8}")
-        processors = cuda.get_current_device().MULTIPROCESSOR_COUNT
-        self.resident_threads = processors * BLOCKS_PER_PROCESSOR * BLOCK
+        self.processors = cuda.get_current_device().MULTIPROCESSOR_COUNT
         self.works: dict[int, Any] = {}
         self.descriptions: dict[bytes, Any] = {}
 
-    def workspace(self, numbers: int, threads: int) -> int:
+    def workspace(self, numbers: int) -> int:
         if numbers not in self.works:
-            self.works[numbers] = cuda.device_array(numbers * self.resident_threads, self.word)
+            most = self.processors * BLOCK * max(blocks for blocks, _ in ROUNDS)
+            self.works[numbers] = cuda.device_array(numbers * most, self.word)
         return int(self.works[numbers].__cuda_array_interface__["data"][0])
 
     def description(self, words: Any) -> int:
