@@ -9,7 +9,7 @@
 | default | every case, each method's own mu, three iterations | 1000, less those that are nearly singular |
 
 What is left is the largest entry of |J a - goal|, from J and goal and not from what a method says of itself. A state is
-nearly singular if an eigenvalue of its Delassus matrix is below a millionth of the largest one, but not zero.
+nearly singular if an eigenvalue of its Delassus matrix is below 1e-2 1/kg, 1e4 times the default mu, but not zero.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ RATE, RATES = Case("talos38", "F6^2 H6^2"), (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6,
 ITERATIONS = range(1, 11)
 QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
 ZERO, SINGULAR = 1e-12, 1e-2
-"""Eigenvalues of the Delassus matrix: below the first, by the largest, rows are redundant; below the second [1/kg], 1e4 times
-the default mu, a state is nearly singular."""
+"""Eigenvalues of the Delassus matrix: below the first, by the largest, rows are redundant; below the second [1/kg], 1e4
+times the default mu, a state is nearly singular."""
 WANTED = 1e-9
 
 

@@ -13,8 +13,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 import saltus as sl
 from benchmarks.algorithms import counted
 from benchmarks.contacts import CASES, LOOPS, Case, iterating, states
@@ -44,9 +42,8 @@ def dynamics_counts(case: Case) -> list[dict[str, Any]]:
 
 def run_again(dynamics: sl.ConstrainedDynamics, one: dict[str, Any]) -> Any:
     """`solve`, by way of the algorithm's own `call`, which the counter stands in for."""
-    nc, nm = len(dynamics.constraints), sum(constraint.dim for constraint in dynamics.constraints)
     algorithm = METHODS[dynamics.method].__self__  # type: ignore[attr-defined]
-    return algorithm.call(dynamics._problem, (*one.values(), np.ones(nc), np.zeros(nm), np.zeros(nm)))
+    return algorithm.call(dynamics._problem, (*one.values(), *dynamics._one))
 
 
 def osim_counts(case: Case) -> list[dict[str, Any]]:
