@@ -1,4 +1,4 @@
-"""All algorithms on constrained models in every form: interpreted, symbols, counts, packets, singles, PTX."""
+"""All algorithms on constrained models in every form: interpreted, symbols, counts, packets, singles. PTX: tests/kernel/test_cuda.py."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ from saltus.constraints.osim_base import _osim_base, _osim_base_times
 from saltus.constraints.prox_pv import _prox_pv
 from saltus.constraints.response import _response
 from saltus.constraints.tables import ConstrainedModel
-from saltus.kernel import ALGORITHMS, F64, Algorithm
-from saltus.kernel.cuda import compile_ptx
+from saltus.kernel import ALGORITHMS, Algorithm
 from saltus.kernel.interpret import casadi_function, count_operations, interpret
 from tests.closeness import assert_close
 from tests.kernel.cases import all_kinds, run, sample
@@ -119,8 +118,3 @@ def test_counts(algorithm: Algorithm) -> None:
     counts = [count_operations(algorithm, problem(algorithm, k), inputs)["product"] for k in (2, 3, 4)]
     assert counts[0] > 0 and counts[1] - counts[0] == counts[2] - counts[1]
     assert (counts[1] > counts[0]) == ("report" in {spec.name for spec in algorithm.outputs})
-
-
-@each_algorithm
-def test_compiles_for_gpus(algorithm: Algorithm) -> None:
-    assert ".visible .entry" in compile_ptx(algorithm, F64, algorithm.variants()[0])
