@@ -1,4 +1,4 @@
-"""All algorithms on constrained models in every form: interpreted, symbols, counts, packets, singles. PTX: tests/kernel/test_cuda.py."""
+"""All algorithms on constrained models in every form: interpreted, symbols, counts, packets, singles."""
 
 from __future__ import annotations
 
