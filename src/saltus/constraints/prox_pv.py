@@ -14,7 +14,7 @@ base's acceleration is solved for beside the forces; its inertia never fills the
 | K_i^A | `row` | force on body i of a unit force of each row | body |
 | L_i^A | `dual`, `diagonal`; `scale` | answer of the rows to each other's forces: upper triangle; the lower one, factors | |
 | l_i | `left` | acceleration of each row but for that of body i, less what is asked | |
-| lambda | `-push` | multipliers; `push` is the force that acts on the body | A |
+| lambda | `-lam` | multipliers; `lam` is the force that acts on the body (`push` in the equation) | A |
 | H_i^A, f_i^A | `I`, `-f` | articulated inertia and force | body |
 | | `change`, `acceleration` of the base | its acceleration if its joint stands still, and in the end | body |
 | S_i^T K_i^AT | `share` | torque of each row's unit force at each degree of freedom | |
