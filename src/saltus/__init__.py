@@ -18,6 +18,13 @@ from saltus.constraints.dynamics import ConstrainedDynamics, Solution
 from saltus.constraints.impact import Impact
 from saltus.constraints.inverse_dynamics import InverseDynamics
 from saltus.constraints.report import Status
+from saltus.derivatives import (
+    ABADerivatives,
+    ConstrainedDerivatives,
+    RNEADerivatives,
+    aba_derivatives,
+    rnea_derivatives,
+)
 from saltus.dynamics.aba import aba
 from saltus.dynamics.centroidal import (
     center_of_mass,
