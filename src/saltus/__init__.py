@@ -18,6 +18,7 @@ from saltus.constraints.dynamics import ConstrainedDynamics, Solution
 from saltus.constraints.impact import Impact
 from saltus.constraints.inverse_dynamics import InverseDynamics
 from saltus.constraints.report import Status
+from saltus.derivatives.modes import jacobian, jvp
 from saltus.dynamics.aba import aba
 from saltus.dynamics.centroidal import (
     center_of_mass,
@@ -145,11 +146,13 @@ __all__ = [
     "integrate",
     "integrate_jacobians",
     "interpolate",
+    "jacobian",
     "joint_accelerations",
     "joint_jacobian",
     "joint_jacobian_dot",
     "joint_placements",
     "joint_velocities",
+    "jvp",
     "kinetic_energy",
     "load_mjcf",
     "load_robot",
