@@ -18,6 +18,19 @@ from saltus.constraints.dynamics import ConstrainedDynamics, Solution
 from saltus.constraints.impact import Impact
 from saltus.constraints.inverse_dynamics import InverseDynamics
 from saltus.constraints.report import Status
+from saltus.derivatives.centroidal import (
+    CenterOfMassDerivatives,
+    CentroidalMomentumDerivatives,
+    center_of_mass_derivatives,
+    centroidal_momentum_derivatives,
+)
+from saltus.derivatives.crba import crba_derivatives
+from saltus.derivatives.frame import (
+    FrameAccelerationDerivatives,
+    FrameVelocityDerivatives,
+    frame_acceleration_derivatives,
+    frame_velocity_derivatives,
+)
 from saltus.dynamics.aba import aba
 from saltus.dynamics.centroidal import (
     center_of_mass,
@@ -91,12 +104,16 @@ __version__ = "0.1.0"
 __all__ = [
     "LTL",
     "Actuator",
+    "CenterOfMassDerivatives",
+    "CentroidalMomentumDerivatives",
     "ConstrainedDynamics",
     "Constraint",
     "Contact",
     "Drift",
     "Frame",
+    "FrameAccelerationDerivatives",
     "FrameKind",
+    "FrameVelocityDerivatives",
     "Impact",
     "Interrupted",
     "InverseDynamics",
@@ -121,25 +138,30 @@ __all__ = [
     "UserRows",
     "aba",
     "center_of_mass",
+    "center_of_mass_derivatives",
     "center_of_mass_jacobian",
     "center_of_mass_task",
     "centroidal_momentum",
+    "centroidal_momentum_derivatives",
     "centroidal_momentum_drift",
     "centroidal_momentum_matrix",
     "centroidal_momentum_rate",
     "conservation_drift",
     "constraint_drift",
     "crba",
+    "crba_derivatives",
     "difference",
     "difference_jacobians",
     "distance",
     "forward_kinematics",
     "frame_acceleration",
+    "frame_acceleration_derivatives",
     "frame_jacobian",
     "frame_jacobian_dot",
     "frame_placement",
     "frame_placements",
     "frame_velocity",
+    "frame_velocity_derivatives",
     "get_threads",
     "gravity",
     "integrate",
