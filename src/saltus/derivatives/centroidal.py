@@ -35,24 +35,30 @@ from saltus.spatial.algebra import Force, cross, cross_force
 
 
 class CenterOfMassDerivatives(NamedTuple):
-    """Of position, velocity and acceleration of the centre of mass, each (..., 3, nv), one column a direction."""
+    """Of position, velocity and acceleration of the centre of mass, each (..., 3, nv), one column a direction.
 
-    dposition_dq: Array  # along the tangent of `integrate`: the Jacobian
+    `dposition_dq`, `dvelocity_dv` and `dacceleration_da` are equal: the Jacobian.
+    """
+
+    dposition_dq: Array  # along the tangent of `integrate`, as all with respect to q
     dvelocity_dq: Array
-    dvelocity_dv: Array  # the Jacobian
+    dvelocity_dv: Array
     dacceleration_dq: Array
     dacceleration_dv: Array
-    dacceleration_da: Array  # the Jacobian
+    dacceleration_da: Array
 
 
 class CentroidalMomentumDerivatives(NamedTuple):
-    """Of the momentum h about the centre of mass, and of its rate, each (..., 6, nv), one column a direction."""
+    """Of the momentum h about the centre of mass, and of its rate, each (..., 6, nv), one column a direction.
 
-    dh_dq: Array  # along the tangent of `integrate`
-    dh_dv: Array  # the centroidal momentum matrix
+    `dh_dv` and `drate_da` are equal: the centroidal momentum matrix.
+    """
+
+    dh_dq: Array  # along the tangent of `integrate`, as all with respect to q
+    dh_dv: Array
     drate_dq: Array
     drate_dv: Array
-    drate_da: Array  # the centroidal momentum matrix
+    drate_da: Array
 
 
 @kernel

@@ -46,18 +46,18 @@ from saltus.spatial.algebra import Motion, Vec3, cross, cross_motion
 
 
 class FrameVelocityDerivatives(NamedTuple):
-    """Of `frame_velocity`, each (..., 6, nv), one column a direction."""
+    """Of `frame_velocity`, each (..., 6, nv), one column a direction. `dv_dv` is the frame's Jacobian."""
 
     dv_dq: Array  # along the tangent of `integrate`
-    dv_dv: Array  # the frame's Jacobian
+    dv_dv: Array
 
 
 class FrameAccelerationDerivatives(NamedTuple):
-    """Of `frame_acceleration`, each (..., 6, nv), one column a direction."""
+    """Of `frame_acceleration`, each (..., 6, nv), one column a direction. `da_da` is the frame's Jacobian."""
 
     da_dq: Array  # along the tangent of `integrate`
     da_dv: Array
-    da_da: Array  # the frame's Jacobian
+    da_da: Array
 
 
 @kernel
