@@ -9,8 +9,11 @@ import saltus as sl
 from saltus.dynamics.centroidal import _centroidal_momentum
 from tests.closeness import assert_close
 from tests.derivatives.forward import exact_jacobians
+from tests.dynamics.test_against_pinocchio import SINGULAR, load
 from tests.generators import TREES, State, chain, floating_tree, make_tree, mimic_tree, random_state
 from tests.model.robots import LOADABLE
+
+pin = pytest.importorskip("pinocchio")
 
 
 def compare_with_dual_numbers(model: sl.Model, s: State) -> None:
@@ -37,9 +40,6 @@ def test_a_long_chain() -> None:
 
 @pytest.mark.parametrize("name", LOADABLE)
 def test_against_pinocchio(name: str) -> None:
-    pin = pytest.importorskip("pinocchio")
-    from tests.dynamics.test_against_pinocchio import SINGULAR, load
-
     r = load(name, "geared")
     h = sl.centroidal_momentum_derivatives(r.model, r.states.q, r.states.v, r.states.a)
     c = sl.center_of_mass_derivatives(r.model, r.states.q, r.states.v, r.states.a)

@@ -9,8 +9,11 @@ import saltus as sl
 from saltus.dynamics.crba import _crba
 from tests.closeness import assert_close
 from tests.derivatives.forward import exact_jacobians
+from tests.dynamics.test_against_pinocchio import load
 from tests.generators import TREES, floating_tree, make_tree, mimic_tree, random_state
 from tests.model.robots import LOADABLE
+
+pin = pytest.importorskip("pinocchio")
 
 
 @pytest.mark.parametrize(("seed", "bodies"), TREES[::4] + TREES[-1:])
@@ -24,9 +27,6 @@ def test_against_dual_numbers(seed: int, bodies: int) -> None:
 @pytest.mark.parametrize("name", LOADABLE)
 def test_against_pinocchio(name: str) -> None:
     """M a is what inverse dynamics at rest asks for beyond gravity, and Pinocchio has the derivatives of that."""
-    pin = pytest.importorskip("pinocchio")
-    from tests.dynamics.test_against_pinocchio import load
-
     r = load(name, "geared")
     ours, rest = sl.crba_derivatives(r.model, r.states.q), np.zeros(r.model.nv)
     assert ours.shape == (len(r.states.q), *[r.model.nv] * 3)

@@ -11,8 +11,12 @@ import saltus as sl
 from saltus.dynamics.frame import FRAME, REFERENCES, _frame_motion, select
 from tests.closeness import assert_close
 from tests.derivatives.forward import exact_jacobians
+from tests.dynamics.test_against_pinocchio import REFERENCES as SEEN
+from tests.dynamics.test_against_pinocchio import load
 from tests.generators import TREES, State, chain, floating_tree, make_tree, mimic_tree, random_state
 from tests.model.robots import LOADABLE
+
+pin = pytest.importorskip("pinocchio")
 
 each_reference = pytest.mark.parametrize("reference", REFERENCES)
 
@@ -61,10 +65,6 @@ def with_fixed_point(slopes: np.ndarray, J: np.ndarray, angular: np.ndarray) -> 
 
 @pytest.mark.parametrize("name", LOADABLE)
 def test_against_pinocchio(name: str) -> None:
-    pin = pytest.importorskip("pinocchio")
-    from tests.dynamics.test_against_pinocchio import REFERENCES as SEEN
-    from tests.dynamics.test_against_pinocchio import load
-
     r = load(name, "free")
     for frame in r.frames:
         for reference in REFERENCES:
