@@ -31,6 +31,7 @@ from saltus.derivatives.frame import (
     frame_acceleration_derivatives,
     frame_velocity_derivatives,
 )
+from saltus.derivatives.modes import jacobian, jvp
 from saltus.dynamics.aba import aba
 from saltus.dynamics.centroidal import (
     center_of_mass,
@@ -167,11 +168,13 @@ __all__ = [
     "integrate",
     "integrate_jacobians",
     "interpolate",
+    "jacobian",
     "joint_accelerations",
     "joint_jacobian",
     "joint_jacobian_dot",
     "joint_placements",
     "joint_velocities",
+    "jvp",
     "kinetic_energy",
     "load_mjcf",
     "load_robot",
