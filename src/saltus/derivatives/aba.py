@@ -14,11 +14,11 @@ from typing import NamedTuple
 import numpy as np
 
 from saltus.arrays import Array, ArrayLike
-from saltus.dynamics.panel import multiply
 from saltus.derivatives.rnea import rnea_derivatives
 from saltus.derivatives.sweep import AXES, BODIES, sweep_back, sweep_out
 from saltus.dynamics.aba import aba
 from saltus.dynamics.ltl import factor, invert
+from saltus.dynamics.panel import multiply
 from saltus.kernel import Layout, Quad
 from saltus.model.model import Model
 from saltus.model.tree import algorithm

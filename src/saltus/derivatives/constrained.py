@@ -34,6 +34,8 @@ from saltus.constraints.dynamics import ConstrainedDynamics, Solution
 from saltus.constraints.system import take_rows
 from saltus.constraints.tables import constrained
 from saltus.derivatives.constraint_rows import differentiate_rows, measure_rows, turn_forces
+from saltus.derivatives.sweep import AXES, BODIES, sweep_back, sweep_out
+from saltus.dynamics.ltl import factor, invert
 from saltus.dynamics.panel import (
     add_product,
     add_sparse,
@@ -44,8 +46,6 @@ from saltus.dynamics.panel import (
     multiply,
     store_tile,
 )
-from saltus.derivatives.sweep import AXES, BODIES, sweep_back, sweep_out
-from saltus.dynamics.ltl import factor, invert
 from saltus.kernel import Layout, Quad, fabs, four, kernel, ld, less, lift, maximum, select, some, st, zero
 
 STILL, ROUNDING = 1e-13, 2e-15
