@@ -26,5 +26,5 @@ def exact_jacobians(algorithm: Algorithm, model: sl.Model, *inputs: Any) -> list
     return found
 
 
-ERRORS = {"ad": 1e-12, "fdc": 1e-7, "fd": 1e-5}
+ERRORS = {"ad": 1e-12, "fdc": 1e-8, "fd": 1e-6}
 """Of each mode, relative to the largest entry, on states of ordinary size."""
