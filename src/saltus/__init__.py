@@ -18,18 +18,21 @@ from saltus.constraints.dynamics import ConstrainedDynamics, Solution
 from saltus.constraints.impact import Impact
 from saltus.constraints.inverse_dynamics import InverseDynamics
 from saltus.constraints.report import Status
-from saltus.derivatives.centroidal import (
+from saltus.derivatives import (
+    ABADerivatives,
     CenterOfMassDerivatives,
     CentroidalMomentumDerivatives,
-    center_of_mass_derivatives,
-    centroidal_momentum_derivatives,
-)
-from saltus.derivatives.crba import crba_derivatives
-from saltus.derivatives.frame import (
+    ConstrainedDerivatives,
     FrameAccelerationDerivatives,
     FrameVelocityDerivatives,
+    RNEADerivatives,
+    aba_derivatives,
+    center_of_mass_derivatives,
+    centroidal_momentum_derivatives,
+    crba_derivatives,
     frame_acceleration_derivatives,
     frame_velocity_derivatives,
+    rnea_derivatives,
 )
 from saltus.derivatives.modes import jacobian, jvp
 from saltus.dynamics.aba import aba

@@ -52,7 +52,7 @@ CODE = (
 """The files of this package that have a say in what code comes out."""
 
 PUSH = "push"
-"""The form, and the file, of derivatives: of what else comes out, that file has no say."""
+"""The form of derivatives: it has two files to itself, which have no say in anything else."""
 
 DIGEST = 32
 """Bytes of the digest that stands before the code in a file of the cache."""
@@ -112,7 +112,7 @@ def _key(algorithm: Algorithm, number: Number, present: tuple[bool, ...], form: 
     defined = {inspect.getfile(d.function) for ds in DEFINITIONS.values() for d in ds}
     files.update(file for file in defined if Path(file).parent != HERE)  # those of this package are in _environment
     if form == PUSH:
-        files.add(str(HERE / f"{PUSH}.py"))
+        files |= {str(HERE / "push.py"), str(HERE / "pushcall.py")}
     digest = hashlib.sha256(_environment())
     for file in sorted(files):
         digest.update(_source(file))

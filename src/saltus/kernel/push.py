@@ -13,15 +13,20 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+import llvmlite.binding as llvm
 from numba import njit
 from numba.core import types
+from numba.core.ccallback import CFunc
+from numba.core.compiler_lock import global_compiler_lock
 
-from saltus.kernel.compile import ENTRIES, NOT_FINITE, Parts, not_unit_test
-from saltus.kernel.compile import emit as emit_entry
+from saltus.kernel import pushcall
+from saltus.kernel.compile import NOT_FINITE, Parts, not_unit_test, only_lowered, optimise
 from saltus.kernel.lower import OPTIONS
 from saltus.kernel.lower_memory import META, SIZE, STAGE, STEP, STRIDE, SpanType, shifted, span_at
 from saltus.kernel.memory import ld, st
+from saltus.kernel.native import CALL
 from saltus.kernel.number import F64, Number
+from saltus.kernel.target import target_machine
 from saltus.kernel.transfer import clear, holds_non_finite
 
 if TYPE_CHECKING:
@@ -118,6 +123,16 @@ def push_entry(algorithm: Algorithm, number: Number, present: tuple[bool, ...]) 
 
 
 def emit(algorithm: Algorithm, number: Number, present: tuple[bool, ...], form: str, symbol: str) -> bytes:
-    """As compile.py's, which knows nothing of this form."""
-    ENTRIES["push"] = push_entry
-    return emit_entry(algorithm, number, present, form, symbol)
+    """As compile.py's: the object file defines `push`, and with CALL behind it a wrapper for the interpreter."""
+    function, signature = push_entry(algorithm, number, present)
+    callback = CFunc(function, (signature.args, signature.return_type), locals={}, options=dict(OPTIONS))
+    with global_compiler_lock, only_lowered():
+        result = callback._compile_uncached()
+        result.library.finalize()
+    module = llvm.parse_assembly(result.library.get_llvm_str().replace("noinline", "alwaysinline"))
+    inner = result.fndesc.llvm_cfunc_wrapper_name
+    module.get_function(inner).name = symbol
+    module.link_in(llvm.parse_assembly(pushcall.wrapper(algorithm, present, symbol, symbol + CALL, number)))
+    machine = target_machine()
+    optimise(module, machine, {symbol, symbol + CALL}, inner)
+    return machine.emit_object(module)
