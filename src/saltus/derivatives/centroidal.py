@@ -160,7 +160,7 @@ def center_of_mass_derivatives(
 ) -> CenterOfMassDerivatives:
     """How position, velocity and acceleration of the centre of mass change with `q` (..., nq), `v` and `a` (..., nv).
 
-    `mode`: "analytical", "ad", "fd" or "fdc".
+    mode: "analytical", "ad", "fd" or "fdc" (see `jacobian`).
 
     >>> import numpy as np, saltus as sl
     >>> arm = sl.random_model(seed=0, bodies=3, kinds=["revolute"])
@@ -181,7 +181,7 @@ def centroidal_momentum_derivatives(
 ) -> CentroidalMomentumDerivatives:
     """How `centroidal_momentum` and `centroidal_momentum_rate` change with `q` (..., nq), `v` and `a` (..., nv).
 
-    `mode`: "analytical", "ad", "fd" or "fdc".
+    mode: "analytical", "ad", "fd" or "fdc" (see `jacobian`).
 
     >>> import numpy as np, saltus as sl
     >>> arm = sl.random_model(seed=0, bodies=3, kinds=["revolute"])

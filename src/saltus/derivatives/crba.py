@@ -83,7 +83,7 @@ def crba_derivatives(model: Model, q: ArrayLike, mode: str = "analytical") -> Ar
     """How the inertia matrix changes with `q` (..., nq): dM_dq (..., nv, nv, nv), its last axis the direction in the tangent
     of `integrate`.
 
-    `mode`: "analytical", "ad", "fd" or "fdc".
+    mode: "analytical", "ad", "fd" or "fdc" (see `jacobian`).
 
     >>> import numpy as np, saltus as sl
     >>> arm = sl.random_model(seed=0, bodies=3, kinds=["revolute"])

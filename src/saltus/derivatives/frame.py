@@ -160,7 +160,7 @@ def frame_velocity_derivatives(
 ) -> FrameVelocityDerivatives:
     """How the velocity of a frame, by name or index, changes with `q` (..., nq) and `v` (..., nv).
 
-    `mode`: "analytical", "ad", "fd" or "fdc".
+    mode: "analytical", "ad", "fd" or "fdc" (see `jacobian`).
 
     >>> import numpy as np, saltus as sl
     >>> arm = sl.random_model(seed=0, bodies=3, kinds=["revolute"])
@@ -187,7 +187,7 @@ def frame_acceleration_derivatives(
 ) -> FrameAccelerationDerivatives:
     """How the spatial acceleration of a frame, by name or index, changes with `q` (..., nq), `v` and `a` (..., nv).
 
-    `mode`: "analytical", "ad", "fd" or "fdc".
+    mode: "analytical", "ad", "fd" or "fdc" (see `jacobian`).
 
     >>> import numpy as np, saltus as sl
     >>> arm = sl.random_model(seed=0, bodies=3, kinds=["revolute"])
