@@ -263,6 +263,7 @@ class Lifting:
 # ------------------------------------------------------------------------------------------------------------- picture
 
 SKELETON = "sole", "ankle", "knee", "hip", "shoulder", "elbow", "hand"
+SPACING = 0.7  # m
 
 
 def skeletons(model: sl.Model, q: Array) -> Array:
@@ -270,21 +271,17 @@ def skeletons(model: sl.Model, q: Array) -> Array:
     return np.stack([sl.frame_placement(model, q, name)[..., [0, 2], 3] for name in SKELETON], axis=-2)
 
 
-def draw(axes: Any, model: sl.Model, q: Array, loaded: bool) -> None:
-    """Poses q (n, 8) one behind the other, dark to light; the weight where it lies, or in the hand."""
-    from matplotlib import colormaps
-
-    points = skeletons(model, q)
-    for k, (body, colour) in enumerate(zip(points, colormaps["viridis"](np.linspace(0.0, 0.85, len(q))), strict=True)):
-        axes.plot(*body.T, color=colour, linewidth=2.0, marker="o", markersize=3.0, solid_capstyle="round", zorder=k)
-        head = body[4] + 0.12 * (body[4] - body[3]) / np.linalg.norm(body[4] - body[3])
-        axes.plot(*head, color=colour, marker="o", markersize=10.0, zorder=k)
-        if loaded:
-            axes.plot(*body[6], color="#c0504d", marker="s", markersize=8.0, alpha=0.3 + 0.7 * k / len(q), zorder=k)
-    if not loaded:
-        axes.plot(*WEIGHT, color="#c0504d", marker="s", markersize=8.0)
-    axes.plot([HEEL, TOE], [0.0, 0.0], color="black", linewidth=4.0)
-    axes.set(aspect="equal", xlabel="x [m]", ylabel="z [m]")
+def draw(axes: Any, model: sl.Model, q: Array, weight: Array | None) -> None:
+    """Poses q (k, 8) side by side, and the weight: where it lies (2,) [m], or in the hand."""
+    for shift, body in zip(np.arange(len(q)) * SPACING, skeletons(model, q), strict=True):
+        x, z = body[:, 0] + shift, body[:, 1]
+        axes.plot([shift + HEEL, shift + TOE], [0.0, 0.0], color="black", linewidth=3.0)
+        axes.plot(x, z, color="#2f6fb7", linewidth=2.5, marker="o", markersize=3.5)
+        axes.plot(1.25 * x[4] - 0.25 * x[3], 1.25 * z[4] - 0.25 * z[3], color="#2f6fb7", marker="o", markersize=9.0)
+        lies = (x[-1], z[-1]) if weight is None else (weight[0] + shift, weight[1])
+        axes.plot(*lies, color="#c0504d", marker="s", markersize=7.0)
+    axes.set(aspect="equal", xlim=(-0.3, len(q) * SPACING - 0.2), ylim=(-0.03, 1.65), xticks=[], ylabel="height [m]")
+    axes.spines[["top", "right", "bottom"]].set_visible(False)
 
 
 def main() -> None:
@@ -308,10 +305,10 @@ def main() -> None:
     print(
         f"{found.status} after {found.iterations} iterations, {found.seconds:.1f} s; cost {lifting.cost(found.x):.4f}"
     )
-    figure, panels = plt.subplots(1, 2, figsize=(9, 6), sharey=True, layout="constrained")
-    for k, (phase, z, T) in enumerate(lifting.parts(found.x)):
-        draw(panels[k], phase.model, z[::4, Q], loaded=k == 1)
-        panels[k].set_title(f"{('bending', 'lifting')[k]}, {T:.2f} s")
+    figure, panels = plt.subplots(2, 1, figsize=(8, 8), layout="constrained")
+    for axes, (phase, z, T), weight in zip(panels, lifting.parts(found.x), (WEIGHT, None), strict=True):
+        draw(axes, phase.model, z[::4, Q], weight)
+        axes.set_title(f"{'bending' if weight is not None else 'lifting'}, {T:.2f} s")
     options.folder.mkdir(exist_ok=True)
     figure.savefig(options.folder / "lifting.png", dpi=130)
     print(f"wrote {options.folder / 'lifting.png'}")
