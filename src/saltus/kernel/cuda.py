@@ -20,12 +20,13 @@ import numpy as np
 from numba import cuda
 from numba.core import types
 
-from saltus.kernel.compile import Parts
+from saltus.kernel.compile import Parts, compiled
 from saltus.kernel.launch import META, SIZE, STEP, STRIDE, check_count, leading_shape
 from saltus.kernel.lower_memory import SpanType, span_at
 from saltus.kernel.memory import ld, st
 from saltus.kernel.native import announced
 from saltus.kernel.number import F32, F64, INT32, INT64, Number
+from saltus.kernel.tuples import kernel
 
 if TYPE_CHECKING:
     from saltus.kernel.algorithm import Algorithm, Spec
@@ -43,13 +44,29 @@ LARGE = 256
 """Numbers of the results of a sample from which on they are made in the workspace, if samples lie one after the other."""
 
 
+@kernel
+def copy(source, target, count):
+    """Four numbers under way at a time: memory is far."""
+    n = 0
+    while n + 4 <= count:
+        a, b, c, d = ld(source, n), ld(source, n + 1), ld(source, n + 2), ld(source, n + 3)
+        st(target, n, a)
+        st(target, n + 1, b)
+        st(target, n + 2, c)
+        st(target, n + 3, d)
+        n += 4
+    while n < count:
+        st(target, n, ld(source, n))
+        n += 1
+
+
 def gpu_entry(algorithm: Algorithm, number: Number, given: int) -> tuple[Any, Any]:
     """The function that a GPU thread runs; all arguments are addresses or counts."""
     parts = Parts(algorithm, number, algorithm.present(given), "strided")
-    tree_of, view_of, inputs_of, outputs_of, kernel = parts.tree, parts.view, parts.inputs, parts.outputs, parts.kernel
+    tree_of, view_of, inputs_of, outputs_of, call = parts.tree, parts.view, parts.inputs, parts.outputs, parts.kernel
     ints_at, reals_at = span_at(SpanType(INT32, constant=True)), span_at(SpanType(number.plain, constant=True))
     table_at, work_at, word = span_at(SpanType(INT64)), span_at(SpanType(number, strided=True)), number.bits // 8
-    first, end = len(algorithm.inputs), len(algorithm.arguments)
+    first, end, take_along = len(algorithm.inputs), len(algorithm.arguments), compiled(copy)
 
     def run(ints, reals, pointers, meta, work, threads, count, made, made_layout, staged):
         index = cuda.grid(1)
@@ -60,13 +77,12 @@ def gpu_entry(algorithm: Algorithm, number: Number, given: int) -> tuple[Any, An
         for sample in range(index, count, threads):
             place = sample if staged == 0 else index
             outputs = outputs_of(table_at(made, 1), table_at(made_layout, 1), memory, place)
-            kernel(tree, *(inputs_of(table, layout, memory, sample) + (view,) + outputs))
+            call(tree, *(inputs_of(table, layout, memory, sample) + (view,) + outputs))
             if staged != 0:
                 for k in range(first, end):
                     source = work_at(table_at(made, 1)[k] + index * word, threads)
                     target = work_at(table[k] + sample * layout[META * k + STRIDE] * word, layout[META * k + STEP])
-                    for n in range(layout[META * k + SIZE]):
-                        st(target, n, ld(source, n))
+                    take_along(source, target, layout[META * k + SIZE])
 
     return run, types.void(*[types.int64] * 10)
 
