@@ -33,6 +33,7 @@ from saltus.derivatives.frame import (
     frame_acceleration_derivatives,
     frame_velocity_derivatives,
 )
+from saltus.derivatives.impact import ImpactDerivatives
 from saltus.derivatives.modes import jacobian, jvp
 from saltus.derivatives.rnea import RNEADerivatives, nonlinear_effects_derivatives, rnea_derivatives
 from saltus.dynamics.aba import aba
@@ -121,6 +122,7 @@ __all__ = [
     "FrameKind",
     "FrameVelocityDerivatives",
     "Impact",
+    "ImpactDerivatives",
     "Interrupted",
     "InverseDynamics",
     "Joint",

@@ -216,6 +216,7 @@ class ConstrainedDerivatives(NamedTuple):
     """Of the accelerations a (nv) and the forces f (nm) of constrained dynamics; the last axis is the direction."""
 
     solution: Solution
+    constraints: tuple[Constraint, ...]
     da_dq: Array  # (..., nv, nv), along the tangent of `integrate`
     da_dv: Array  # (..., nv, nv)
     da_dtau: Array  # (..., nv, nv)
@@ -226,7 +227,6 @@ class ConstrainedDerivatives(NamedTuple):
     df_dtarget: Array  # (..., nm, nm)
     gap: Array  # (..., nm) that Baumgarte's kp multiplies [m, rad]
     rate: Array  # (..., nm) that kd multiplies [m/s, rad/s]
-    constraints: tuple[Constraint, ...]
 
     @property
     def owner(self) -> Array:
@@ -273,7 +273,7 @@ def differentiate(
         q, v, solution.a, solution.forces, everything if active is None else active, given if rows is None else rows,
     )  # fmt: skip
     answers = _constrained_derivatives.call(dynamics.problem, inputs if external is None else (*inputs, external))
-    found = ConstrainedDerivatives(solution, *answers, dynamics.constraints)
+    found = ConstrainedDerivatives(solution, dynamics.constraints, *answers)
     if mode == "analytical":
         return found
     goal = np.zeros(dynamics.problem.nm) if target is None else target
