@@ -14,6 +14,7 @@ import saltus as sl
 from saltus.arrays import Array
 
 MASS, HEIGHT = 75.0, 1.75  # kg, m
+BODY_WEIGHT = 9.81 * MASS  # N
 SHANK, THIGH, TRUNK, UPPER_ARM, FOREARM, FOOT = HEIGHT * np.array([0.246, 0.245, 0.288, 0.186, 0.146, 0.152])
 GRIP = FOREARM + 0.054 * HEIGHT  # from the elbow to the middle of the hand
 ANKLE, HEEL, TOE = 0.039 * HEIGHT, -0.06, 0.16  # height of the ankle; ends of the sole, before it [m]

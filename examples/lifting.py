@@ -2,7 +2,7 @@
 
     python -m examples.lifting [--load KG] [--mode MODE] [--folder FOLDER]
 
-        minimise     sum over both phases of  T int_0^1 (1 + |u|^2) ds
+        minimise     sum over both phases of  T int_0^1 (haste + |u|^2) ds
         subject to   dx/ds = T (v, a)              a, forces: constrained dynamics, with the soles held on the ground
                      heel, toe >= 0                normal forces at both ends of the soles
                      hand in front of the legs, limits of joints and torques
@@ -17,9 +17,9 @@ derivatives are central differences of first ones.
 
 | symbol | code | shape | unit |
 |---|---|---|---|
-| x = (q, v), z = (x, u) | `z` | (n, 21), n = 2 N + 1 nodes | m, rad, m/s, rad/s, 100 N m |
+| x = (q, v), z = (x, u) | `z` | (n, 21), n = 2 N + 1 nodes | m, rad, m/s, rad/s, limit of the joint |
 | T | `T` | () | s |
-| y = (a, heel, toe, hand) | `y` | (n, 12) | m/s^2, rad/s^2, 100 N, m |
+| y = (a, heel, toe, hand) | `y` | (n, 12) | m/s^2, rad/s^2, body weight, m |
 | D x = T / N B (v, a) | `D`, `B` | (2 N, n) | |
 
 References: P. Manns, K. Mombaur, Towards discrete mechanics and optimal control for complex models (2017), for the motion;
@@ -35,7 +35,7 @@ from typing import Any
 import numpy as np
 
 import saltus as sl
-from examples.human import HEEL, SUPPORT, TOE, human, on_the_ground, standing
+from examples.human import BODY_WEIGHT, HEEL, SUPPORT, TOE, human, on_the_ground, standing
 from saltus.arrays import Array
 
 NV, NU = 8, 5
@@ -43,14 +43,14 @@ NX, NZ, NY = 2 * NV, 2 * NV + NU, NV + 4
 Q, V, U = slice(0, NV), slice(NV, NX), slice(NX, NZ)  # in z
 JOINTS = slice(NV - NU, NV)  # in q
 A, PATH = slice(0, NV), slice(NV, NY)  # in y
-UNIT = 100.0  # N, N m: forces and torques are counted in it
 
 STANDING = np.array([0.1, 0.2, 0.1, 0.1, 0.2])  # hip, knee, ankle, shoulder, elbow [rad]
 BENT = np.array([1.9, 1.3, 0.3, 1.2, 0.2])  # where the search starts from
 LIFTED = np.array([0.1, 0.2, 0.1, 0.2, 1.4])
 WEIGHT = np.array([0.40, 0.25])  # where it is taken, before the ankle and above the ground [m]
 FRONT = 0.12, 0.30  # the hand stays before that: empty, it may pass beside the knees [m]
-FASTEST, SLOWEST, SPEED = 0.4, 3.0, 10.0  # s, s, m/s and rad/s
+HASTE = 0.1  # what a second costs, beside the effort
+FASTEST, SLOWEST, SPEED = 0.4, 3.0, 6.0  # s, s, m/s and rad/s
 
 CURVATURE_STEP = 1e-2
 """Of differences of first derivatives: so wide that those of finite differences do not drown in noise."""
@@ -64,7 +64,7 @@ class Phase:
 
     def __init__(self, load: float, intervals: int, mode: str) -> None:
         self.model, self.mode = human(load), mode
-        self.dynamics = standing(self.model)
+        self.dynamics, self.strength = standing(self.model), self.model.effort_limit[JOINTS]
         self.intervals, self.n = intervals, 2 * intervals + 1
         self.D, self.B = np.zeros((2 * intervals, self.n)), np.zeros((2 * intervals, self.n))
         for k in range(0, 2 * intervals, 2):
@@ -74,7 +74,7 @@ class Phase:
 
     def inputs(self, z: Array) -> tuple[Array, Array, Array]:
         tau = np.zeros((*z.shape[:-1], NV))
-        tau[..., JOINTS] = UNIT * z[..., U]
+        tau[..., JOINTS] = self.strength * z[..., U]
         return np.ascontiguousarray(z[..., Q]), np.ascontiguousarray(z[..., V]), tau
 
     def outputs(self, z: Array) -> Array:
@@ -82,17 +82,32 @@ class Phase:
         q, v, tau = self.inputs(z)
         solution = self.dynamics.solve(q, v, tau)
         hand = sl.frame_placement(self.model, q, "hand")[..., [0, 2], 3]
-        return np.concatenate([solution.a, solution.forces[..., [2, 4]] @ SUPPORT.T / UNIT, hand], axis=-1)
+        return np.concatenate([solution.a, solution.forces[..., [2, 4]] @ SUPPORT.T / BODY_WEIGHT, hand], axis=-1)
 
     def slopes(self, z: Array) -> Array:
         """dy/dz (..., 12, 21)."""
         q, v, tau = self.inputs(z)
-        da, df = derivatives(self.dynamics, q, v, tau, self.mode)
+        da, df = self.dynamics_slopes(q, v, tau)
         dy = np.zeros((*z.shape[:-1], NY, NZ))
         dy[..., A, :] = da
-        dy[..., NV : NV + 2, :] = SUPPORT / UNIT @ df[..., [2, 4], :]
+        dy[..., NV : NV + 2, :] = SUPPORT / BODY_WEIGHT @ df[..., [2, 4], :]
         dy[..., NV + 2 :, Q] = sl.frame_jacobian(self.model, q, "hand", "local_world_aligned")[..., [0, 2], :]
         return dy
+
+    def dynamics_slopes(self, q: Array, v: Array, tau: Array) -> tuple[Array, Array]:
+        """Of accelerations (..., 8, 21) and forces (..., 6, 21) with respect to z."""
+        if self.mode == "analytical":
+            D = self.dynamics.derivatives(q, v, tau)
+            by_input = [(D.da_dq, D.df_dq), (D.da_dv, D.df_dv), (D.da_dtau, D.df_dtau)]
+        else:  # one input at a time: differences have the step that fits the largest number among the inputs that change
+            by_input = []
+            for k in range(3):
+                directions = [np.broadcast_to(np.eye(NV), (*q.shape, NV)) if j == k else None for j in range(3)]
+                _, slopes = sl.jvp(sl.ConstrainedDynamics.solve, self.dynamics, (q, v, tau), directions, self.mode)
+                by_input.append(tuple(np.swapaxes(slope, -1, -2) for slope in slopes[:2]))
+        (da_dq, df_dq), (da_dv, df_dv), (da_dtau, df_dtau) = by_input
+        da = np.concatenate([da_dq, da_dv, da_dtau[..., JOINTS] * self.strength], axis=-1)
+        return da, np.concatenate([df_dq, df_dv, df_dtau[..., JOINTS] * self.strength], axis=-1)
 
     def curvature(self, z: Array, weights: Array) -> Array:
         """d^2 (weights . y) / dz^2 (n, 21, 21)."""
@@ -102,7 +117,7 @@ class Phase:
         return np.asarray(H + np.swapaxes(H, 1, 2)) / 2
 
     def cost(self, z: Array, T: float) -> float:
-        return float(T * (1.0 + self.quadrature @ (z[:, U] ** 2).sum(-1)))
+        return float(T * (HASTE + self.quadrature @ (z[:, U] ** 2).sum(-1)))
 
     def gradient(self, z: Array, T: float) -> tuple[Array, float]:
         dz = np.zeros_like(z)
@@ -144,27 +159,10 @@ class Phase:
         return blocks, column
 
 
-def derivatives(dynamics: sl.ConstrainedDynamics, q: Array, v: Array, tau: Array, mode: str) -> tuple[Array, Array]:
-    """Of accelerations (..., 8, 21) and forces (..., 6, 21) with respect to q, v and u."""
-    if mode == "analytical":
-        D = dynamics.derivatives(q, v, tau)
-        by_input = [(D.da_dq, D.df_dq), (D.da_dv, D.df_dv), (D.da_dtau, D.df_dtau)]
-    else:  # one input at a time: differences have the step that fits the largest number among the inputs that change
-        by_input = []
-        for k in range(3):
-            directions = [np.broadcast_to(np.eye(NV), (*q.shape, NV)) if j == k else None for j in range(3)]
-            _, slopes = sl.jvp(sl.ConstrainedDynamics.solve, dynamics, (q, v, tau), directions, mode)
-            by_input.append(tuple(np.swapaxes(slope, -1, -2) for slope in slopes[:2]))
-    da, df = (np.concatenate(columns, axis=-1) for columns in zip(*by_input, strict=True))
-    kept = np.r_[:NX, NX + np.arange(NV)[JOINTS]]
-    scale = np.r_[np.ones(NX), np.full(NU, UNIT)]
-    return scale * da[..., kept], scale * df[..., kept]
-
-
 class Lifting:
     """The whole motion as a nonlinear programme in (z, T) of both phases; see `interior_point.Programme`."""
 
-    def __init__(self, load: float, mode: str = "analytical", intervals: int = 10) -> None:
+    def __init__(self, load: float, mode: str = "analytical", intervals: int = 16) -> None:
         self.phases = Phase(0.0, intervals, mode), Phase(load, intervals, mode)
         self.model, n = self.phases[0].model, self.phases[0].n
         self.shape, self.half = (2, n, NZ), n * NZ
@@ -173,7 +171,7 @@ class Lifting:
         self.jacobian_pattern, self.hessian_pattern = self._patterns()
 
     def _bound_unknowns(self, n: int) -> None:
-        torques, speeds = self.model.effort_limit[JOINTS] / UNIT, np.full(NV, SPEED)
+        torques, speeds = np.ones(NU), np.full(NV, SPEED)
         lower, upper = (
             np.tile(np.concatenate([q, sign * speeds, sign * torques]), (2, n, 1))
             for q, sign in ((self.model.lower_position_limit, -1.0), (self.model.upper_position_limit, 1.0))
@@ -214,7 +212,7 @@ class Lifting:
             nodes[:, V] = np.gradient(nodes[:, Q], s[:, 0], axis=0)
             still = np.zeros((len(nodes), NV))
             held = phase.dynamics.inverse_dynamics(nodes[:, Q], still, still, actuated=np.arange(NV) >= NV - NU)
-            nodes[:, U] = held.tau[:, JOINTS] / UNIT
+            nodes[:, U] = held.tau[:, JOINTS] / phase.strength
         return np.concatenate([z.ravel(), [1.0, 1.0]])
 
     def cost(self, x: Array) -> float:
