@@ -83,6 +83,7 @@ def test_it_is_optimal() -> None:
     assert np.abs(found.multipliers * slack).max() < 1e-7
 
 
+@pytest.mark.slow
 def test_exact_derivatives_take_no_more_iterations_than_differences() -> None:
     exact, ad, fd = (
         minimise(programme, programme.guess(), tolerance=1e-10, most_iterations=60)
