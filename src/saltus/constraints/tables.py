@@ -175,9 +175,7 @@ def influences(
                 related[k] |= set(dofs)
         start += constraint.dim
     fours = [slice(j, j + 4) for j in range(0, model.nv, 4)]
-    return [sorted(set().union(*related[four])) for four in fours], [
-        sorted(set().union(*rows[four])) for four in fours
-    ]
+    return [sorted(set().union(*related[four])) for four in fours], [sorted(set().union(*rows[four])) for four in fours]
 
 
 def elimination_tree(

@@ -98,13 +98,13 @@ def pushed_at_once(function: Any, model: Any, inputs: Any, directions: Any) -> t
         return answer if answer.__class__ is tuple else None
     if function is ConstrainedDynamics.solve and isinstance(model, ConstrainedDynamics) and len(inputs) == 3:
         algorithm, rest = getattr(model._run, "__self__", None), model._one
-        if algorithm is None or model._problem.nu:
+        if algorithm is None or model.problem.nu:
             return None
         slopes = _along_coordinates(model.model, inputs, directions) + (None,) * len(rest)
-        answer = push_one(algorithm, model._problem, inputs + rest, slopes)
+        answer = push_one(algorithm, model.problem, inputs + rest, slopes)
         if answer.__class__ is tuple:
-            outputs, changes = answer
-            return Solution(*outputs, model.tolerance), changes[:2]
+            (a, forces, report), changes = answer
+            return Solution(a, forces, report, model.tolerance), changes[:2]
     return None
 
 
