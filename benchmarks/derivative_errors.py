@@ -2,11 +2,11 @@
 
     python -m benchmarks.derivative_errors [--quick] [--output FILE]
 
-DR is M. Kudruss, P. Manns, C. Kirches, *Efficient derivative evaluation for rigid-body dynamics based on recursive algorithms
-subject to kinematic and loop constraints* (2019). A cart-pendulum in minimal coordinates and with constraints
+DR is M. Kudruss, P. Manns, C. Kirches, *Efficient derivative evaluation for rigid-body dynamics based on recursive
+algorithms subject to kinematic and loop constraints* (2019). A cart-pendulum in minimal coordinates and with constraints
 (cart_pendulum.py), 10 000 uniform samples of all inputs in [-pi, pi], three times as many random directions as there are
-degrees of freedom. An error is the largest entry of all slopes of a sample that differs, by the largest slope, or by 1 if
-that is less.
+degrees of freedom. The error of a sample is the largest of all entries of its slopes, relative to the largest slope (to 1
+if that is less).
 """
 
 from __future__ import annotations
@@ -63,7 +63,11 @@ def main() -> None:
             print(f"{case.name:30}" + "".join(f"{mode:>12}{q[3]:8.0e} ({q[-1]:.0e})" for mode, q in quantiles.items()))
     result = circumstances("benchmarks.derivative_errors", "casadi")
     if options.output or not options.quick:
-        write(result | {"samples": samples, "quantiles": QUANTILES, "rows": rows}, options.output, "derivative-errors.json")
+        write(
+            result | {"samples": samples, "quantiles": QUANTILES, "rows": rows},
+            options.output,
+            "derivative-errors.json",
+        )
 
 
 if __name__ == "__main__":
