@@ -14,11 +14,12 @@ from typing import NamedTuple
 import numpy as np
 
 from saltus.arrays import Array, ArrayLike
-from saltus.dynamics.panel import multiply
+from saltus.derivatives.modes import jacobian, register
 from saltus.derivatives.rnea import rnea_derivatives
 from saltus.derivatives.sweep import AXES, BODIES, sweep_back, sweep_out
 from saltus.dynamics.aba import aba
 from saltus.dynamics.ltl import factor, invert
+from saltus.dynamics.panel import clear, multiply
 from saltus.kernel import Layout, Quad
 from saltus.model.model import Model
 from saltus.model.tree import algorithm
@@ -34,11 +35,13 @@ class ABADerivatives(NamedTuple):
 
 @algorithm(
     inputs={"q": "nq", "v": "nv", "a": "nv", "forces": "nj 6 optional"},
-    outputs={"da_dq": "nv nv zeroed", "da_dv": "nv nv zeroed", "da_dtau": "nv nv"},
+    outputs={"da_dq": "nv nv", "da_dv": "nv nv", "da_dtau": "nv nv"},
     work=Layout(nj=BODIES, nv={**AXES, "pivot": None, "panel": Quad}, nvv={"M": None}),
 )
 def _aba_derivatives(tree, q, v, a, forces, w, da_dq, da_dv, da_dtau):
     nv = tree.nv
+    clear(da_dq, nv * nv)
+    clear(da_dv, nv * nv)
     sweep_out(tree, q, v, a, forces, w)
     sweep_back(tree, w, w.M, da_dq, da_dv)
     factor(tree.above, nv, w.M, w.pivot)
@@ -60,9 +63,11 @@ _aba_derivatives.when_coupled = _solve_coupled
 
 
 def aba_derivatives(
-    model: Model, q: ArrayLike, v: ArrayLike, tau: ArrayLike, forces: ArrayLike | None = None
+    model: Model, q: ArrayLike, v: ArrayLike, tau: ArrayLike, forces: ArrayLike | None = None, mode: str = "analytical"
 ) -> ABADerivatives:
     """How the accelerations of `aba` change with `q` (..., nq), `v` and `tau` (..., nv).
+
+    `forces` as in `aba`; mode: "analytical", "ad", "fd" or "fdc" (see `jacobian`).
 
     >>> import numpy as np, saltus as sl
     >>> arm = sl.random_model(seed=0, bodies=3, kinds=["revolute"])
@@ -72,5 +77,11 @@ def aba_derivatives(
     >>> bool(np.allclose(D.da_dv[:, 0], slope))
     True
     """
+    if mode != "analytical":
+        inputs = (q, v, tau) if forces is None else (q, v, tau, forces)
+        return ABADerivatives(*jacobian(aba, model, inputs, mode)[:3])
     a = aba(model, q, v, tau, forces)
     return ABADerivatives(*_aba_derivatives.call(model, (q, v, a) if forces is None else (q, v, a, forces)))
+
+
+register(aba, aba_derivatives)

@@ -1,4 +1,4 @@
-"""Analytical derivatives of constrained dynamics: of accelerations and of forces, exact also where constraints are redundant.
+"""Analytical derivatives of constrained dynamics: accelerations and forces, exact also where constraints are redundant.
 
     M a - J^T f = tau - b,   J a = goal        =>       d[a; f] = -[[A, T], [N, G]] [d(rnea - J^T f); d(rows - goal)]
 
@@ -18,25 +18,30 @@ mu. After one iteration (methods `soft`) G = P is exact, too. O(n^3 + n^2 m + m^
 | dJ a + d gamma | in `df_dq`, `df_dv` | likewise | nm nv |
 | J, J M^-1 | `J`, `Z` | | nm nv |
 
-References: M. Kudruss, P. Manns, C. Kirches, Efficient derivative evaluation for rigid-body dynamics (2019), proposition 3 and
-algorithm 4; R. Budhiraja, Multi-body locomotion (2019), equation 3.16.
+References: M. Kudruss, P. Manns, C. Kirches, Efficient derivative evaluation for rigid-body dynamics (2019), proposition 3
+and algorithm 4; R. Budhiraja, Multi-body locomotion (2019), equation 3.16.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from saltus.arrays import Array, ArrayLike
+from saltus.constraints.constraint import Constraint
 from saltus.constraints.dense import factor_block, invert_block
 from saltus.constraints.dynamics import ConstrainedDynamics, Solution
 from saltus.constraints.system import take_rows
 from saltus.constraints.tables import constrained
 from saltus.derivatives.constraint_rows import differentiate_rows, measure_rows, turn_forces
+from saltus.derivatives.modes import jacobian, register
+from saltus.derivatives.sweep import AXES, BODIES, sweep_back, sweep_out
+from saltus.dynamics.ltl import factor, invert
 from saltus.dynamics.panel import (
     add_product,
     add_sparse,
+    clear,
     empty_tile,
     load_panel,
     load_sparse,
@@ -44,13 +49,11 @@ from saltus.dynamics.panel import (
     multiply,
     store_tile,
 )
-from saltus.derivatives.sweep import AXES, BODIES, sweep_back, sweep_out
-from saltus.dynamics.ltl import factor, invert
 from saltus.kernel import Layout, Quad, fabs, four, kernel, ld, less, lift, maximum, select, some, st, zero
 
 STILL, ROUNDING = 1e-13, 2e-15
-"""The change of R^k, whose entries are of size one, at which G stands still; and that of the Delassus matrix's inverse, by its
-condition, which redundant rows keep up for ever."""
+"""The change of R^k, whose entries are of size one, at which G stands still; and that of the Delassus matrix's inverse, by
+its condition, which redundant rows keep up for ever."""
 
 WORK = Layout(
     nj=BODIES,
@@ -183,8 +186,8 @@ def aim_targets(tree, active, da_dtarget, df_dtarget):
 @constrained(
     inputs={"q": "nq", "v": "nv", "a": "nv", "forces": "nm", "active": "nc", "rows": "nu nv", "external": "nj 6 optional"},
     outputs={
-        "da_dq": "nv nv zeroed", "da_dv": "nv nv zeroed", "da_dtau": "nv nv", "da_dtarget": "nv nm",
-        "df_dq": "nm nv zeroed", "df_dv": "nm nv zeroed", "df_dtau": "nm nv", "df_dtarget": "nm nm",
+        "da_dq": "nv nv", "da_dv": "nv nv", "da_dtau": "nv nv", "da_dtarget": "nv nm",
+        "df_dq": "nm nv", "df_dv": "nm nv", "df_dtau": "nm nv", "df_dtarget": "nm nm",
         "gap": "nm", "rate": "nm",
     },
     work=WORK,
@@ -193,6 +196,10 @@ def _constrained_derivatives(
     tree, q, v, a, forces, active, rows, external, w,
     da_dq, da_dv, da_dtau, da_dtarget, df_dq, df_dv, df_dtau, df_dtarget, gap, rate,
 ):  # fmt: skip
+    clear(da_dq, tree.nv * tree.nv)
+    clear(da_dv, tree.nv * tree.nv)
+    clear(df_dq, tree.nm * tree.nv)
+    clear(df_dv, tree.nm * tree.nv)
     sweep_out(tree, q, v, a, external, w)
     differentiate_rows(tree, forces, active, w, w.J, df_dq, df_dv)
     take_rows(tree, active, forces, rows, w.J, gap)
@@ -205,8 +212,7 @@ def _constrained_derivatives(
     aim_targets(tree, active, da_dtarget, df_dtarget)
 
 
-@dataclass(frozen=True, eq=False)
-class ConstrainedDerivatives:
+class ConstrainedDerivatives(NamedTuple):
     """Of the accelerations a (nv) and the forces f (nm) of constrained dynamics; the last axis is the direction."""
 
     solution: Solution
@@ -220,7 +226,12 @@ class ConstrainedDerivatives:
     df_dtarget: Array  # (..., nm, nm)
     gap: Array  # (..., nm) that Baumgarte's kp multiplies [m, rad]
     rate: Array  # (..., nm) that kd multiplies [m/s, rad/s]
-    owner: Array  # (nm, nc), 1 where the row is one of the constraint
+    constraints: tuple[Constraint, ...]
+
+    @property
+    def owner(self) -> Array:
+        """(nm, nc), 1 where the row is one of the constraint."""
+        return np.repeat(np.eye(len(self.constraints)), [each.dim for each in self.constraints], axis=0)
 
     @property
     def da_dkp(self) -> Array:
@@ -253,6 +264,7 @@ def differentiate(
     start: ArrayLike | None,
     external: ArrayLike | None,
     rows: ArrayLike | None,
+    mode: str,
 ) -> ConstrainedDerivatives:
     """What `ConstrainedDynamics.derivatives` does."""
     solution = dynamics.solve(q, v, tau, active, target, start, external, rows)
@@ -261,5 +273,20 @@ def differentiate(
         q, v, solution.a, solution.forces, everything if active is None else active, given if rows is None else rows,
     )  # fmt: skip
     answers = _constrained_derivatives.call(dynamics.problem, inputs if external is None else (*inputs, external))
-    owner = np.repeat(np.eye(dynamics.problem.nc), [constraint.dim for constraint in dynamics.constraints], axis=0)
-    return ConstrainedDerivatives(solution, *answers, owner)
+    found = ConstrainedDerivatives(solution, *answers, dynamics.constraints)
+    if mode == "analytical":
+        return found
+    goal = np.zeros(dynamics.problem.nm) if target is None else target
+    entries = jacobian(ConstrainedDynamics.solve, dynamics, (q, v, tau, active, goal, start, external, rows), mode)
+    names = {"q": 0, "v": 1, "tau": 2, "target": 4}
+    slopes = {f"d{out}_d{name}": entries[k][n] for name, k in names.items() for n, out in enumerate("af")}
+    return found._replace(**slopes)
+
+
+def _by_state(dynamics: ConstrainedDynamics, *inputs: ArrayLike) -> tuple[tuple[Array, Array], ...]:
+    """Of accelerations and forces, an entry for each of q, v and tau."""
+    D = dynamics.derivatives(*inputs)
+    return (D.da_dq, D.df_dq), (D.da_dv, D.df_dv), (D.da_dtau, D.df_dtau)
+
+
+register(ConstrainedDynamics.solve, _by_state)
