@@ -34,6 +34,7 @@ from saltus.derivatives.frame import (
     frame_velocity_derivatives,
 )
 from saltus.derivatives.modes import jacobian, jvp
+from saltus.derivatives.second import second_directional
 from saltus.derivatives.rnea import RNEADerivatives, nonlinear_effects_derivatives, rnea_derivatives
 from saltus.dynamics.aba import aba
 from saltus.dynamics.centroidal import (
@@ -202,6 +203,7 @@ __all__ = [
     "robot_names",
     "rollout",
     "save_urdf",
+    "second_directional",
     "set_threads",
     "task_torques",
     "view",

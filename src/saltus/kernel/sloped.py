@@ -9,7 +9,7 @@ ever silently taken for constant.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -85,3 +85,18 @@ RULES: dict[Any, Callable[[Array, Any, Any], Any]] = {
     np.matmul: _matrix_product,
 }
 """Of NumPy's functions: (result, operands, slopes of the operands) -> slopes of the result."""
+
+
+class Interpreted(np.ndarray):
+    """An array of numbers of any kind (dual ones of dual ones, symbols): algorithms that are given one run interpreted."""
+
+
+def interpreted(numbers: Sequence[Any], shape: tuple[int, ...]) -> Interpreted:
+    """Numbers as such an array. One by one: NumPy would take dual numbers, which are tuples, for rows."""
+    array = np.empty(len(numbers), object)
+    for k, each in enumerate(numbers):
+        array[k] = each
+    return array.reshape(shape).view(Interpreted)
+
+
+CARRIERS = (Sloped, Interpreted)
