@@ -142,6 +142,7 @@ def _as_many(slope: Array, count: int, axes: int) -> Array:
 
 def arrays_of(result: Any, name: str) -> tuple[Any, ...]:
     """The arrays of what a function returns that have derivatives: reports of solvers have none."""
+    kind = type(result).__name__
     if isinstance(result, np.ndarray | Sloped | np.floating):
         return (result,)
     if is_dataclass(result) or hasattr(result, "_fields"):
@@ -151,7 +152,7 @@ def arrays_of(result: Any, name: str) -> tuple[Any, ...]:
         result = tuple(getattr(result, each) for each in names)
     if isinstance(result, tuple) and all(isinstance(x, np.ndarray | Sloped | np.floating) for x in result):
         return result
-    raise TypeError(f"{name}: returns a {type(result).__name__}, which has no derivative, expected arrays")
+    raise TypeError(f"{name}: returns a {kind}, which has no derivative, expected arrays")
 
 
 def mapped(change: Callable[[Any], Any], result: Any) -> Any:

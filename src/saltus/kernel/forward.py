@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from saltus.kernel import native
 from saltus.kernel.fastcall import builtin, layout_is_known
+from saltus.kernel.interpret import interpret
 from saltus.kernel.launch import (
     META,
     SIZE,
@@ -23,7 +24,6 @@ from saltus.kernel.launch import (
     leading_shape,
     not_finite,
 )
-from saltus.kernel.interpret import interpret
 from saltus.kernel.lending import scratch
 from saltus.kernel.native import CALL, PUSH
 from saltus.kernel.number import F64, Number
