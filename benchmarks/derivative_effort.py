@@ -98,7 +98,7 @@ def main() -> None:
             print(f"the whole analytical Jacobian: {row['jacobian'] / row['evaluation']:.1f}")
     result = circumstances("benchmarks.derivative_effort") | {"links": LINKS, "directions": directions, "rows": rows}
     if options.output or not options.quick:
-        write(result, options.output, "derivative-effort.json")
+        write(result, options.output, f"derivative-effort-{result['machine']['name']}.json")
 
 
 if __name__ == "__main__":

@@ -193,5 +193,5 @@ def _interpret(algorithm: Algorithm, model: Any, inputs: Sequence[Any]) -> Any:
     if leading_shape(algorithm, [np.asarray(value) for value in inputs], sizes):
         raise ValueError(f"{algorithm.name}: interpreted kernels take one sample at a time")
     outputs = interpret(algorithm, model, [np.asarray(value).ravel().tolist() for value in inputs])
-    arrays = [interpreted(output.ravel(), output.shape) for output in outputs]
+    arrays = [interpreted(output.ravel().tolist(), output.shape) for output in outputs]
     return arrays[0] if len(arrays) == 1 else tuple(arrays)

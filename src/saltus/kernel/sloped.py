@@ -138,7 +138,8 @@ def _pinv(G: Sloped, rtol: float, hermitian: bool) -> Sloped:
     """dP = -P dG P + P P dG (1 - G P) + (1 - P G) dG P P, for symmetric G of constant rank."""
     if not hermitian:
         raise TypeError("derivatives do not pass through numpy.linalg.pinv but of symmetric matrices")
-    P, one = np.linalg.pinv(G.value, rtol=rtol, hermitian=True), np.eye(G.shape[-1])
+    P: Any = np.linalg.pinv(G.value, rtol=rtol, hermitian=True)
+    one = np.eye(G.shape[-1])
     left, right = one - P @ G.value, one - G.value @ P
     return Sloped(P, P @ (P @ G.slopes @ right - G.slopes @ P) + left @ G.slopes @ P @ P)
 
