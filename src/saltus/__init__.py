@@ -35,6 +35,7 @@ from saltus.derivatives.frame import (
 )
 from saltus.derivatives.impact import ImpactDerivatives
 from saltus.derivatives.modes import jacobian, jvp
+from saltus.derivatives.second import second_directional
 from saltus.derivatives.rnea import RNEADerivatives, nonlinear_effects_derivatives, rnea_derivatives
 from saltus.dynamics.aba import aba
 from saltus.dynamics.centroidal import (
@@ -204,6 +205,7 @@ __all__ = [
     "robot_names",
     "rollout",
     "save_urdf",
+    "second_directional",
     "set_threads",
     "task_torques",
     "view",

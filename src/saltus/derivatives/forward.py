@@ -103,8 +103,8 @@ def pushed_at_once(function: Any, model: Any, inputs: Any, directions: Any) -> t
         slopes = _along_coordinates(model.model, inputs, directions) + (None,) * len(rest)
         answer = push_one(algorithm, model.problem, inputs + rest, slopes)
         if answer.__class__ is tuple:
-            outputs, changes = answer
-            return Solution(*outputs, model.tolerance), changes[:2]
+            (a, forces, report), changes = answer
+            return Solution(a, forces, report, model.tolerance), changes[:2]
     return None
 
 

@@ -70,7 +70,7 @@ def jvp(
     outputs, slopes = _slopes(task, found, mode)
     axis = len(task.leading)
     if not many:
-        slopes = tuple(np.take(slope, 0, axis) for slope in slopes)
+        slopes = tuple(slope[(slice(None),) * axis + (0,)] for slope in slopes)
     return outputs, slopes if isinstance(outputs, tuple) or len(slopes) > 1 else slopes[0]
 
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from saltus.kernel import native
 from saltus.kernel.fastcall import builtin, layout_is_known
+from saltus.kernel.interpret import interpret
 from saltus.kernel.launch import (
     META,
     SIZE,
@@ -26,7 +27,7 @@ from saltus.kernel.launch import (
 from saltus.kernel.lending import scratch
 from saltus.kernel.native import CALL, PUSH
 from saltus.kernel.number import F64, Number
-from saltus.kernel.sloped import Sloped
+from saltus.kernel.sloped import Interpreted, Sloped, interpreted
 from saltus.kernel.target import packet
 from saltus.kernel.threads import deal, entry
 
@@ -165,8 +166,10 @@ def _explain(algorithm: Algorithm, model: Any, values: Sequence[Any], slopes: Se
     return words or explain(algorithm, model, values, F64)
 
 
-def push_sloped(algorithm: Algorithm, model: Any, inputs: Sequence[Any]) -> Any:
-    """The same for arrays that carry their slopes; the outputs do, too."""
+def carry(algorithm: Algorithm, model: Any, inputs: Sequence[Any]) -> Any:
+    """The same for arrays that carry their slopes; the outputs do, too. Other numbers are carried by interpreted kernels."""
+    if any(value.__class__ is Interpreted for value in inputs):
+        return _interpret(algorithm, model, inputs)
     values = [x.value if x.__class__ is Sloped else x for x in inputs]
     slopes = [_moved_in(x.slopes, spec) if x.__class__ is Sloped else None
               for spec, x in zip(algorithm.inputs, inputs, strict=False)]  # fmt: skip
@@ -181,3 +184,14 @@ def push_sloped(algorithm: Algorithm, model: Any, inputs: Sequence[Any]) -> Any:
 def _moved_in(slopes: Array, spec: Any) -> Array:
     """The directions from the front to before the sample's own axes."""
     return np.moveaxis(slopes, 0, slopes.ndim - 1 - len(spec.shape))
+
+
+def _interpret(algorithm: Algorithm, model: Any, inputs: Sequence[Any]) -> Any:
+    if model.coupling is not None:
+        raise TypeError(f"{algorithm.name}: a model with mimic joints cannot be interpreted")
+    sizes = algorithm.sizes(model.tables, inputs)
+    if leading_shape(algorithm, [np.asarray(value) for value in inputs], sizes):
+        raise ValueError(f"{algorithm.name}: interpreted kernels take one sample at a time")
+    outputs = interpret(algorithm, model, [np.asarray(value).ravel().tolist() for value in inputs])
+    arrays = [interpreted(output.ravel().tolist(), output.shape) for output in outputs]
+    return arrays[0] if len(arrays) == 1 else tuple(arrays)

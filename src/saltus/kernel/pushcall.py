@@ -90,8 +90,8 @@ class _PushWrapper(_Wrapper):
         for k, (spec, length) in enumerate(zip(algorithm.outputs, lengths, strict=True), len(algorithm.inputs)):
             results.append(self.new(spec, number(0), count))
             changes.append(self.new(spec, ahead, count))
-            places = [builder.ptrtoint(self.load(new[-1], DATA, POINTER), I64) for new in (results, changes)]
-            stage = self.enter(k, *places, length, stage)
+            here, slope = (builder.ptrtoint(self.load(new[-1], DATA, POINTER), I64) for new in (results, changes))
+            stage = self.enter(k, here, slope, length, stage)
         self.put(self.pointers, total, builder.ptrtoint(work, I64))
         self.put(self.meta, total * META_ENTRIES, count)
         self.put(self.meta, total * META_ENTRIES + STAGE, stage)
