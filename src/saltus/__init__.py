@@ -18,6 +18,7 @@ from saltus.constraints.dynamics import ConstrainedDynamics, Solution
 from saltus.constraints.impact import Impact
 from saltus.constraints.inverse_dynamics import InverseDynamics
 from saltus.constraints.report import Status
+from saltus.derivatives.products import vjp
 from saltus.dynamics.aba import aba
 from saltus.dynamics.centroidal import (
     center_of_mass,
@@ -171,4 +172,5 @@ __all__ = [
     "set_threads",
     "task_torques",
     "view",
+    "vjp",
 ]
