@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -29,6 +29,9 @@ from saltus.dynamics.rnea import gravity
 from saltus.model.checks import ModelError
 from saltus.model.joints import JointKind
 from saltus.model.model import Model
+
+if TYPE_CHECKING:
+    from saltus.derivatives.constrained import ConstrainedDerivatives
 
 METHODS: dict[str, Callable[[ConstrainedModel, tuple[Any, ...]], tuple[Array, Array, Array]]] = {
     "constrained_aba": _constrained_aba.call,
@@ -115,12 +118,12 @@ class ConstrainedDynamics:
             )
         self.model, self.constraints, self.method = model, tuple(constraints), method
         self.mu, self.tolerance, self.most_iterations = mu, tolerance, most_iterations
-        self._problem = ConstrainedModel(model, constraints, mu, tolerance, iterations)
+        self.problem = ConstrainedModel(model, constraints, mu, tolerance, iterations)
         self._run, self._loops = METHODS[solver], loops
         self._plans: dict[Plan, ConstrainedModel] = {}
         self._actuated: dict[bytes | None, ConstrainedModel] = {}
-        none = np.zeros(self._problem.nm)
-        self._all: tuple[Any, ...] = (np.ones(self._problem.nc), none, none, np.zeros((self._problem.nu, model.nv)))
+        none = np.zeros(self.problem.nm)
+        self._all: tuple[Any, ...] = (np.ones(self.problem.nc), none, none, np.zeros((self.problem.nu, model.nv)))
         self._one = self._all if solver in TAKE_ROWS else self._all[:3]
         self._kept: dict[Any, tuple[Any, ...]] = {}
 
@@ -145,18 +148,18 @@ class ConstrainedDynamics:
         """
         rest: tuple[Any, ...] = self._one
         if not (q.__class__ is np.ndarray and q.ndim == 1 and q.dtype is DOUBLE):
-            rest = self._rest(q, v, tau)[: len(self._one)]
-        if rows is not None or self._problem.nu:
+            rest = self.defaults(q, v, tau)[: len(self._one)]
+        if rows is not None or self.problem.nu:
             rows = self._checked(rows)
         if external is not None:
             tau = tau + (gravity(self.model, q) - gravity(self.model, q, external))
         if not (active is target is start is rows is None):
             given = zip((active, target, start, rows), rest, strict=False)
             rest = tuple(default if value is None else value for value, default in given)
-        a, forces, report = self._run(self._problem, (q, v, tau, *rest))
+        a, forces, report = self._run(self.problem, (q, v, tau, *rest))
         return Solution(a, forces, report, self.tolerance)
 
-    def _rest(self, *arrays: Any) -> tuple[Any, ...]:
+    def defaults(self, *arrays: Any) -> tuple[Any, ...]:
         """All constraints active, no targets, no start, no rows: of the type of these arrays, and where they are."""
         q, on_gpu = arrays[0], hasattr(arrays[0], "__cuda_array_interface__")
         dtype = SINGLE if all(map(_is_single, arrays)) else DOUBLE
@@ -172,6 +175,33 @@ class ConstrainedDynamics:
                 rest = tuple(np.tile(x, (len(q), *[1] * x.ndim)) for x in rest)
             self._kept = {key: rest}
         return rest
+
+    def derivatives(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        tau: ArrayLike,
+        active: ArrayLike | None = None,
+        target: ArrayLike | None = None,
+        start: ArrayLike | None = None,
+        external: ArrayLike | None = None,
+        rows: ArrayLike | None = None,
+    ) -> ConstrainedDerivatives:
+        """How accelerations and forces change with `q` (..., nq), `v` and `tau` (..., nv); arguments as in `solve`.
+
+        The solution comes along. Rows of users count as constant.
+
+        >>> import numpy as np, saltus as sl
+        >>> robot = sl.load_robot("quadruped")
+        >>> feet = [sl.Contact(robot, foot) for foot in sl.robot_frames("quadruped").feet]
+        >>> dynamics, still = sl.ConstrainedDynamics(robot, feet), np.zeros(robot.nv)
+        >>> D = dynamics.derivatives(robot.reference_configurations["standing"], still, still)
+        >>> D.da_dq.shape, D.df_dtau.shape
+        ((18, 18), (12, 18))
+        """
+        from saltus.derivatives.constrained import differentiate
+
+        return differentiate(self, q, v, tau, active, target, start, external, rows)
 
     def impact(
         self,
@@ -201,8 +231,8 @@ class ConstrainedDynamics:
         >>> bool(np.abs(speed).max() < 1e-8), bool(after.impulses[2] > 0)
         (True, True)
         """
-        everything, _, _, given = self._rest(q, v)
-        if rows is not None or self._problem.nu:
+        everything, _, _, given = self.defaults(q, v)
+        if rows is not None or self.problem.nu:
             given = self._checked(rows)
         if not hasattr(restitution, "__cuda_array_interface__"):
             restitution = self._spread(restitution, SINGLE if _is_single(q) and _is_single(v) else DOUBLE)
@@ -211,7 +241,7 @@ class ConstrainedDynamics:
 
                 restitution = to_device(restitution)
         inputs = (q, v, everything if active is None else active, restitution, given)
-        after, impulses, report = _impact.call(self._problem, inputs)
+        after, impulses, report = _impact.call(self.problem, inputs)
         return Impact(after, impulses, report, self.tolerance)
 
     def inverse_dynamics(
@@ -242,8 +272,8 @@ class ConstrainedDynamics:
         >>> bool(np.abs(dynamics.solve(q, still, standing.tau).a).max() < 1e-8)
         True
         """
-        everything, _, _, given = self._rest(q, v, a)
-        if rows is not None or self._problem.nu:
+        everything, _, _, given = self.defaults(q, v, a)
+        if rows is not None or self.problem.nu:
             given = self._checked(rows)
         inputs = (q, v, a, everything if active is None else active, given)
         tau, forces, report = _inverse_dynamics.call(self._driven(actuated), inputs)
@@ -251,7 +281,7 @@ class ConstrainedDynamics:
 
     def _checked(self, rows: ArrayLike) -> ArrayLike:
         """The user's rows; kernels check the rest of them."""
-        users, shape = [c for c in self.constraints if c.dofs], (self._problem.nu, self.model.nv)
+        users, shape = [c for c in self.constraints if c.dofs], (self.problem.nu, self.model.nv)
         if not users:
             raise ValueError("rows are given, but no constraint takes them, expected one made by UserRows")
         if rows is None:
@@ -270,7 +300,7 @@ class ConstrainedDynamics:
 
     def _spread(self, restitution: ArrayLike, dtype: Any) -> Array:
         """A restitution for each constraint."""
-        count = self._problem.nc
+        count = self.problem.nc
         if restitution.__class__ is float and 0.0 <= restitution <= 1.0:
             return np.full(count, restitution, dtype)
         restitution = np.asarray(restitution)
@@ -309,13 +339,13 @@ class ConstrainedDynamics:
         structure of the tree.
         rows: as in `solve`.
         """
-        everything, nothing, _, given = self._rest(q)
-        if rows is not None or self._problem.nu:
+        everything, nothing, _, given = self.defaults(q)
+        if rows is not None or self.problem.nu:
             given = self._checked(rows)
         still = np.zeros(self.model.nv, getattr(q, "dtype", DOUBLE))
         inputs = (q, still, still, everything if active is None else active, nothing, given)
-        inertia, _, J, _ = _constrained_system.call(self._problem, inputs)
-        return factor_kkt(self._problem, inertia if M is None else M, J)
+        inertia, _, J, _ = _constrained_system.call(self.problem, inputs)
+        return factor_kkt(self.problem, inertia if M is None else M, J)
 
     def delassus(self, q: ArrayLike, active: ArrayLike | None = None, method: str | None = None) -> Array:
         """The Delassus matrix J M^-1 J^T (..., nm, nm) at `q` (..., nq), rows of constraints that are not active zero.
@@ -371,14 +401,14 @@ class ConstrainedDynamics:
         return name
 
     def _planned(self, plan: Plan) -> ConstrainedModel:
-        if self._problem.nu:
+        if self.problem.nu:
             raise ModelError("Delassus and operational-space matrices are for frames, expected no UserRows")
         if plan not in self._plans:
             self._plans[plan] = ConstrainedModel(self.model, self.constraints, self.mu, plan=plan)
         return self._plans[plan]
 
     def _active(self, q: ArrayLike, active: ArrayLike | None) -> ArrayLike:
-        return self._rest(q)[0] if active is None else active
+        return self.defaults(q)[0] if active is None else active
 
 
 def _is_single(array: Any) -> bool:

@@ -139,6 +139,25 @@ def _ltl_solve(tree, U, D, x, w, y):
     solve(tree.above, tree.nv, U, D, y)
 
 
+@kernel
+def invert(above, n, U, D, inverse):
+    """The inverse, both triangles, of the matrix with factors U and D; `inverse` is no field of a workspace."""
+    for column in range(n):
+        x = tail(inverse, column * n)
+        for k in range(n):
+            st(x, k, 0.0)
+        st(x, column, 1.0)
+        k = column
+        while k >= 0:  # D^-1 U^-1 x, which is zero but on the way to the root
+            i = above[k]
+            while i >= 0:
+                st(x, i, ld(x, i) - ld(U, i * n + k) * ld(x, k))
+                i = above[i]
+            st(x, k, ld(x, k) / ld(D, k))
+            k = above[k]
+        solve_lower(above, n, U, x)
+
+
 @algorithm(
     inputs={"q": "nq"},
     outputs={"inverse": "nv nv"},
@@ -147,21 +166,7 @@ def _ltl_solve(tree, U, D, x, w, y):
 def _minverse(tree, q, w, inverse):
     inertia_matrix(tree, q, w, w.factor)
     factor(tree.above, tree.nv, w.factor, w.pivot)
-    nv = tree.nv
-    for column in range(nv):
-        x = tail(inverse, column * nv)
-        for k in range(nv):
-            st(x, k, 0.0)
-        st(x, column, 1.0)
-        k = column
-        while k >= 0:  # D^-1 U^-1 x, which is zero but on the way to the root
-            i = tree.above[k]
-            while i >= 0:
-                st(x, i, ld(x, i) - ld(w.factor, i * nv + k) * ld(x, k))
-                i = tree.above[i]
-            st(x, k, ld(x, k) / ld(w.pivot, k))
-            k = tree.above[k]
-        solve_lower(tree.above, tree.nv, w.factor, x)
+    invert(tree.above, tree.nv, w.factor, w.pivot, inverse)
 
 
 _minverse.when_coupled = lambda model, q: np.linalg.inv(crba(model, q))

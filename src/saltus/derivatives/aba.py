@@ -1,0 +1,76 @@
+"""Analytical derivatives of forward dynamics, through those of inverse dynamics and the inverse inertia matrix.
+
+    da/dq = -M^-1 dtau/dq,      da/dv = -M^-1 dtau/dv,      da/dtau = M^-1           (tau = rnea(q, v, a), a held)
+
+Derivatives of inverse dynamics O(n d), the inverse O(n^2 d), the products O(n^3).
+
+Reference: J. Carpentier, N. Mansard, Analytical derivatives of rigid body dynamics algorithms (2018), section V.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from saltus.arrays import Array, ArrayLike
+from saltus.derivatives.panel import Row, multiply
+from saltus.derivatives.rnea import rnea_derivatives
+from saltus.derivatives.sweep import AXES, BODIES, sweep_back, sweep_out
+from saltus.dynamics.aba import aba
+from saltus.dynamics.ltl import factor, invert
+from saltus.kernel import Layout
+from saltus.model.model import Model
+from saltus.model.tree import algorithm
+
+
+class ABADerivatives(NamedTuple):
+    """Of the accelerations of `aba`, each (..., nv, nv), one column a direction."""
+
+    da_dq: Array  # along the tangent of `integrate`
+    da_dv: Array
+    da_dtau: Array  # the inverse of the inertia matrix
+
+
+@algorithm(
+    inputs={"q": "nq", "v": "nv", "a": "nv", "forces": "nj 6 optional"},
+    outputs={"da_dq": "nv nv zeroed", "da_dv": "nv nv zeroed", "da_dtau": "nv nv"},
+    work=Layout(nj=BODIES, nv={**AXES, "pivot": None, "panel": Row}, nvv={"M": None}),
+)
+def _aba_derivatives(tree, q, v, a, forces, w, da_dq, da_dv, da_dtau):
+    nv = tree.nv
+    sweep_out(tree, q, v, a, forces, w)
+    sweep_back(tree, w, w.M, da_dq, da_dv)
+    factor(tree.above, nv, w.M, w.pivot)
+    invert(tree.above, nv, w.M, w.pivot, da_dtau)
+    multiply(-1.0, da_dtau, nv, nv, da_dq, nv, w.panel, da_dq)
+    multiply(-1.0, da_dtau, nv, nv, da_dv, nv, w.panel, da_dv)
+
+
+def _solve_coupled(
+    model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike, forces: ArrayLike | None = None
+) -> tuple[Array, Array, Array]:
+    """With mimic joints the inertia matrix is not that of a tree."""
+    dq, dv, M = rnea_derivatives(model, q, v, a, forces)
+    inverse = np.linalg.inv(M)
+    return -inverse @ dq, -inverse @ dv, inverse
+
+
+_aba_derivatives.when_coupled = _solve_coupled
+
+
+def aba_derivatives(
+    model: Model, q: ArrayLike, v: ArrayLike, tau: ArrayLike, forces: ArrayLike | None = None
+) -> ABADerivatives:
+    """How the accelerations of `aba` change with `q` (..., nq), `v` and `tau` (..., nv).
+
+    >>> import numpy as np, saltus as sl
+    >>> arm = sl.random_model(seed=0, bodies=3, kinds=["revolute"])
+    >>> q, v, tau, h = arm.neutral(), np.ones(3), np.ones(3), 1e-6
+    >>> D = sl.aba_derivatives(arm, q, v, tau)
+    >>> slope = (sl.aba(arm, q, v + [h, 0, 0], tau) - sl.aba(arm, q, v - [h, 0, 0], tau)) / (2 * h)
+    >>> bool(np.allclose(D.da_dv[:, 0], slope))
+    True
+    """
+    a = aba(model, q, v, tau, forces)
+    return ABADerivatives(*_aba_derivatives.call(model, (q, v, a) if forces is None else (q, v, a, forces)))

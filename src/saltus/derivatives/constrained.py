@@ -1,0 +1,244 @@
+"""Analytical derivatives of constrained dynamics: of accelerations and of forces, exact also where constraints are redundant.
+
+    M a - J^T f = tau - b,   J a = goal        =>       d[a; f] = -[[A, T], [N, G]] [d(rnea - J^T f); d(rows - goal)]
+
+The right side is differentiated with a and f held, by spatial algebra, O(n d) (sweep.py, constraint_rows.py); the blocks are
+those of the inverse of the whole matrix, found once for all directions. With Z = J M^-1 and the Delassus matrix Z J^T,
+
+    G = Delassus^-1,      N = -G Z,      T = -N^T = M^-1 J^T G,      A = M^-1 - Z^T G Z
+
+Redundant rows make the Delassus matrix singular. G is then what the proximal method makes of it: the sum over its iterations
+P + R P + R^2 P + ... with P = (Delassus + mu)^-1 and R = P mu. Forces go to the least ones, accelerations do not depend on
+mu. After one iteration (methods `soft`) G = P is exact, too. O(n^3 + n^2 m + m^3).
+
+| paper | code | what | shape |
+|---|---|---|---|
+| K^-1 | `da_dtau`, `da_dtarget`, `df_dtau`, `df_dtarget` | A, T, N, G | |
+| dM a + db - dJ^T f | in `da_dq`, `da_dv` | before they become derivatives of a | nv nv |
+| dJ a + d gamma | in `df_dq`, `df_dv` | likewise | nm nv |
+| J, J M^-1 | `J`, `Z` | | nm nv |
+
+References: M. Kudruss, P. Manns, C. Kirches, Efficient derivative evaluation for rigid-body dynamics (2019), proposition 3 and
+algorithm 4; R. Budhiraja, Multi-body locomotion (2019), equation 3.16.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from saltus.arrays import Array, ArrayLike
+from saltus.constraints.dense import factor_block, invert_block
+from saltus.constraints.dynamics import ConstrainedDynamics, Solution
+from saltus.constraints.system import take_rows
+from saltus.constraints.tables import constrained
+from saltus.derivatives.constraint_rows import differentiate_rows, measure_rows, turn_forces
+from saltus.derivatives.panel import Row, add_product, empty_tile, load_panel, load_tile, multiply, store_tile
+from saltus.derivatives.sweep import AXES, BODIES, sweep_back, sweep_out
+from saltus.dynamics.ltl import factor, invert
+from saltus.kernel import Layout, fabs, kernel, ld, less, lift, maximum, select, some, st, zero
+
+STILL, ROUNDING = 1e-13, 2e-15
+"""The change of R^k, whose entries are of size one, at which G stands still; and that of the Delassus matrix's inverse, by its
+condition, which redundant rows keep up for ever."""
+
+WORK = Layout(
+    nj=BODIES,
+    nv={**AXES, "pivot": None, "panel": Row},
+    nvv={"M": None},
+    nmv={"J": None, "Z": None},
+    nmm={"P": None, "term": None},
+    nm={"scale": None, "rows_panel": Row},
+)
+
+
+@kernel
+def sum_iterations(tree, w, G):
+    """G from the lower triangle of Delassus + mu, in `P`: as many terms as it takes, or as the method has iterations."""
+    nm, o = tree.nm, zero(G)
+    still = lift(STILL, o)
+    for r in range(nm):
+        still = maximum(still, ld(w.P, r * nm + r) * (ROUNDING / tree.mu[r]))
+    factor_block(w.P, w.scale, nm, 0, nm)
+    invert_block(w.P, w.scale, nm, 0, nm)
+    for i in range(nm):
+        for j in range(i + 1):
+            entry = ld(w.P, i * nm + j)
+            st(w.P, j * nm + i, entry)
+            st(w.term, i * nm + j, entry)
+            st(w.term, j * nm + i, entry)
+            st(G, i * nm + j, entry)
+            st(G, j * nm + i, entry)
+    going = less(-1.0, o)
+    for _ in range(tree.most_iterations[0] - 1):
+        if some(going):
+            change = add_term(tree, select(going, lift(1.0, o), o), w, G)
+            going = less(still, change)
+
+
+@kernel
+def add_term(tree, alive, w, G):
+    """The next term R^k P = P mu R^(k-1) P, added to G; returns the largest change of R^k."""
+    nm, change = tree.nm, zero(G)
+    for j in range(0, nm, 4):
+        load_panel(w.term, nm, nm, j, alive, w.rows_panel)
+        for k in range(nm):
+            x, mu = w.rows_panel[k], tree.mu[k]
+            w.rows_panel[k] = Row(x.a * mu, x.b * mu, x.c * mu, x.d * mu)
+        for i in range(0, nm, 2):
+            tile = add_product(empty_tile(change * 0.0), w.P, nm, 1, i, nm, w.rows_panel, nm)
+            before = load_tile(w.term, nm, nm, i, j)
+            store_tile(w.term, nm, nm, i, j, tile)
+            mu = maximum(tree.mu[i], tree.mu[min(i + 1, nm - 1)])
+            change = maximum(change, maximum(apart(tile.a, before.a), apart(tile.b, before.b)) * mu)
+    for k in range(nm * nm):
+        st(G, k, ld(G, k) + ld(w.term, k))
+    return change * alive
+
+
+@kernel
+def apart(x, y):
+    """How far two rows are from each other."""
+    return maximum(maximum(fabs(x.a - y.a), fabs(x.b - y.b)), maximum(fabs(x.c - y.c), fabs(x.d - y.d)))
+
+
+@kernel
+def invert_system(tree, w, da_dtau, da_dtarget, df_dtau, df_dtarget):
+    """The four blocks of the inverse, from the upper triangle of M and from J."""
+    nv, nm = tree.nv, tree.nm
+    factor(tree.above, nv, w.M, w.pivot)
+    invert(tree.above, nv, w.M, w.pivot, da_dtau)
+    multiply(1.0, w.J, nm, nv, da_dtau, nv, w.panel, w.Z)
+    for r in range(nm):
+        for s in range(r + 1):
+            total = zero(da_dtau)
+            for k in range(nv):
+                total = total + ld(w.Z, r * nv + k) * ld(w.J, s * nv + k)
+            st(w.P, r * nm + s, total)
+        st(w.P, r * nm + r, ld(w.P, r * nm + r) + tree.mu[r])
+    sum_iterations(tree, w, df_dtarget)
+    multiply(-1.0, df_dtarget, nm, nm, w.Z, nv, w.rows_panel, df_dtau)
+    for j in range(0, nv, 4):
+        load_panel(df_dtau, nv, nm, j, 1.0, w.rows_panel)
+        for i in range(0, nv, 2):
+            tile = add_product(load_tile(da_dtau, nv, nv, i, j), w.Z, 1, nv, i, nv, w.rows_panel, nm)
+            store_tile(da_dtau, nv, nv, i, j, tile)
+    for r in range(nm):
+        for k in range(nv):
+            st(da_dtarget, k * nm + r, -ld(df_dtau, r * nv + k))
+
+
+@kernel
+def apply_inverse(tree, w, da_dtau, da_dtarget, df_dtau, df_dtarget, da, df):
+    """[da; df] = -[[A, T], [N, G]] [da; df]"""
+    nv, nm = tree.nv, tree.nm
+    for j in range(0, nv, 4):
+        load_panel(da, nv, nv, j, -1.0, w.panel)
+        load_panel(df, nv, nm, j, -1.0, w.rows_panel)
+        for i in range(0, nv, 2):
+            tile = add_product(empty_tile(zero(da)), da_dtau, nv, 1, i, nv, w.panel, nv)
+            tile = add_product(tile, da_dtarget, nm, 1, i, nv, w.rows_panel, nm)
+            store_tile(da, nv, nv, i, j, tile)
+        for i in range(0, nm, 2):
+            tile = add_product(empty_tile(zero(da)), df_dtau, nv, 1, i, nm, w.panel, nv)
+            tile = add_product(tile, df_dtarget, nm, 1, i, nm, w.rows_panel, nm)
+            store_tile(df, nv, nm, i, j, tile)
+
+
+@kernel
+def aim_targets(tree, active, da_dtarget, df_dtarget):
+    """A target counts as much as its constraint is active."""
+    nv, nm = tree.nv, tree.nm
+    for c in range(tree.nc):
+        on = ld(active, c)
+        for r in range(tree.first_row[c], tree.end_row[c]):
+            for k in range(nv):
+                st(da_dtarget, k * nm + r, ld(da_dtarget, k * nm + r) * on)
+            for s in range(nm):
+                st(df_dtarget, s * nm + r, ld(df_dtarget, s * nm + r) * on)
+
+
+@constrained(
+    inputs={"q": "nq", "v": "nv", "a": "nv", "forces": "nm", "active": "nc", "rows": "nu nv", "external": "nj 6 optional"},
+    outputs={
+        "da_dq": "nv nv zeroed", "da_dv": "nv nv zeroed", "da_dtau": "nv nv", "da_dtarget": "nv nm",
+        "df_dq": "nm nv zeroed", "df_dv": "nm nv zeroed", "df_dtau": "nm nv", "df_dtarget": "nm nm",
+        "gap": "nm", "rate": "nm",
+    },
+    work=WORK,
+)  # fmt: skip
+def _constrained_derivatives(
+    tree, q, v, a, forces, active, rows, external, w,
+    da_dq, da_dv, da_dtau, da_dtarget, df_dq, df_dv, df_dtau, df_dtarget, gap, rate,
+):  # fmt: skip
+    sweep_out(tree, q, v, a, external, w)
+    differentiate_rows(tree, forces, active, w, w.J, df_dq, df_dv)
+    take_rows(tree, active, forces, rows, w.J, gap)
+    measure_rows(tree, w, gap, rate)
+    sweep_back(tree, w, w.M, da_dq, da_dv)
+    turn_forces(tree, forces, active, w, da_dq)
+    invert_system(tree, w, da_dtau, da_dtarget, df_dtau, df_dtarget)
+    apply_inverse(tree, w, da_dtau, da_dtarget, df_dtau, df_dtarget, da_dq, df_dq)
+    apply_inverse(tree, w, da_dtau, da_dtarget, df_dtau, df_dtarget, da_dv, df_dv)
+    aim_targets(tree, active, da_dtarget, df_dtarget)
+
+
+@dataclass(frozen=True, eq=False)
+class ConstrainedDerivatives:
+    """Of the accelerations a (nv) and the forces f (nm) of constrained dynamics; the last axis is the direction."""
+
+    solution: Solution
+    da_dq: Array  # (..., nv, nv), along the tangent of `integrate`
+    da_dv: Array  # (..., nv, nv)
+    da_dtau: Array  # (..., nv, nv)
+    da_dtarget: Array  # (..., nv, nm)
+    df_dq: Array  # (..., nm, nv)
+    df_dv: Array  # (..., nm, nv)
+    df_dtau: Array  # (..., nm, nv)
+    df_dtarget: Array  # (..., nm, nm)
+    gap: Array  # (..., nm) that Baumgarte's kp multiplies [m, rad]
+    rate: Array  # (..., nm) that kd multiplies [m/s, rad/s]
+    owner: Array  # (nm, nc), 1 where the row is one of the constraint
+
+    @property
+    def da_dkp(self) -> Array:
+        """(..., nv, nc)"""
+        return (self.da_dtarget * self.gap[..., None, :]) @ self.owner
+
+    @property
+    def da_dkd(self) -> Array:
+        """(..., nv, nc)"""
+        return -(self.da_dtarget * self.rate[..., None, :]) @ self.owner
+
+    @property
+    def df_dkp(self) -> Array:
+        """(..., nm, nc)"""
+        return (self.df_dtarget * self.gap[..., None, :]) @ self.owner
+
+    @property
+    def df_dkd(self) -> Array:
+        """(..., nm, nc)"""
+        return -(self.df_dtarget * self.rate[..., None, :]) @ self.owner
+
+
+def differentiate(
+    dynamics: ConstrainedDynamics,
+    q: ArrayLike,
+    v: ArrayLike,
+    tau: ArrayLike,
+    active: ArrayLike | None,
+    target: ArrayLike | None,
+    start: ArrayLike | None,
+    external: ArrayLike | None,
+    rows: ArrayLike | None,
+) -> ConstrainedDerivatives:
+    """What `ConstrainedDynamics.derivatives` does."""
+    solution = dynamics.solve(q, v, tau, active, target, start, external, rows)
+    everything, _, _, given = dynamics.defaults(q, v, tau)
+    inputs = (
+        q, v, solution.a, solution.forces, everything if active is None else active, given if rows is None else rows,
+    )  # fmt: skip
+    answers = _constrained_derivatives.call(dynamics.problem, inputs if external is None else (*inputs, external))
+    owner = np.repeat(np.eye(dynamics.problem.nc), [constraint.dim for constraint in dynamics.constraints], axis=0)
+    return ConstrainedDerivatives(solution, *answers, owner)
