@@ -77,6 +77,7 @@ from saltus.simulation import (
     Drift,
     Interrupted,
     RolloutError,
+    StepDerivatives,
     Task,
     Trajectory,
     center_of_mass_task,
@@ -84,6 +85,7 @@ from saltus.simulation import (
     constraint_drift,
     motors_of,
     rollout,
+    step_derivatives,
     task_torques,
 )
 
@@ -116,6 +118,7 @@ __all__ = [
     "Shape",
     "Solution",
     "Status",
+    "StepDerivatives",
     "SurfaceContact",
     "Task",
     "Trajectory",
@@ -170,6 +173,7 @@ __all__ = [
     "rollout",
     "save_urdf",
     "set_threads",
+    "step_derivatives",
     "task_torques",
     "view",
     "vjp",
