@@ -23,11 +23,11 @@ CONSTRAINT_INTS: Layout = INTS.extended(
     nj=dict.fromkeys(("held", "supports", "inner", "near", "last_held", "fork_held", "ends", "last_end",
                       "first_under", "end_under", "node", "node_above", "first_at",
                       "first_tie", "end_tie", "first_gain", "first_pair")),
-    nv=dict.fromkeys(("joined", "passive")),
+    nv=dict.fromkeys(("joined", "passive", "first_touched", "end_touched", "first_felt", "end_felt")),
     nc=dict.fromkeys(("body_a", "body_b", "point", "next_held", "first_row", "end_row", "first_mover", "end_mover",
                       "tie", "swapped", "given")),
     nm=dict.fromkeys(("row_axis", "before", "row_at", "holder", "block_end")),
-    ns=dict.fromkeys(("mover",)),
+    ns=dict.fromkeys(("mover", "listed")),
     nk=dict.fromkeys(("group",)),
     nt=dict.fromkeys(("tied", "moved", "turned_over")),
     np=dict.fromkeys(("pair",)),
@@ -36,7 +36,8 @@ CONSTRAINT_INTS: Layout = INTS.extended(
 `next_held`: the next one there. `row_axis`: which of the six rows it is; `before`: the row before it, the tree along
 which a dense matrix is factored. `mover`: the degrees of freedom that move body a or b of a constraint, from the leaves
 to the root. `joined`: as `above`, in the tree along which a matrix can be factored that ties the bodies of each loop.
-`given`: the first of the user's rows that the constraint has, or -1. `passive`: the degrees of freedom without
+`listed`: for the p-th four degrees of freedom, from `first_touched[p]` to `end_touched[p]` those whose torques they change
+(derivatives), and from `first_felt[p]` to `end_felt[p]` the rows. `given`: the first of the user's rows that the constraint has, or -1. `passive`: the degrees of freedom without
 actuators, `passives` many, for inverse dynamics.
 
 `supports`: the body moves a constrained one. Of its children only those that do: `inner`, there are some; `near`, the
@@ -84,12 +85,13 @@ class ConstrainedModel:
         places = Places(model, self.constraints)
         nodes = find_nodes(model, places, plan)
         ties = find_ties(model, self.constraints)
+        touched, felt = influences(model, self.constraints, movers)
         sizes = {
             "nk": len(nodes.group),
             "nt": len(ties.tied),
             "nd": ties.gains,
             "np": len(ties.pair),
-            "ns": sum(map(len, movers)),
+            "ns": max(sum(map(len, movers)), sum(map(len, touched)) + sum(map(len, felt))),
             "nc": self.nc,
             "nm": self.nm,
             "nmv": self.nm * model.nv,
@@ -120,6 +122,15 @@ class ConstrainedModel:
                 ints.first_mover[c], ints.end_mover[c] = start, start + len(dofs)
                 for k in dofs:
                     ints.mover[start], start = k, start + 1
+            start = 0
+            for firsts, ends, lists in (
+                (ints.first_touched, ints.end_touched, touched),
+                (ints.first_felt, ints.end_felt, felt),
+            ):
+                for p, each in enumerate(lists):
+                    firsts[p], ends[p] = start, start + len(each)
+                    for k in each:
+                        ints.listed[start], start = k, start + 1
 
         self.tables = TreeTables(model, Extension(CONSTRAINT_INTS, CONSTRAINT_REALS, sizes, fill))
         self.handle = self.tables.handle
@@ -137,6 +148,36 @@ def moving(model: Model, constraint: Constraint) -> list[int]:
             dofs.update(range(joint.iv, joint.iv + joint.nv))
             body = joint.parent
     return sorted(dofs, reverse=True)
+
+
+def influences(
+    model: Model, constraints: Sequence[Constraint], movers: Sequence[Sequence[int]]
+) -> tuple[list[list[int]], list[list[int]]]:
+    """For every four degrees of freedom in turn: those whose torques change with them, accelerations and forces of constraints
+    held, and the rows that do."""
+    related: list[set[int]] = [set() for _ in range(model.nv)]
+    for joint in model.joints[1:]:
+        chain, above = set(range(joint.iv, joint.iv + joint.nv)), joint.parent
+        while above > 0:
+            other = model.joints[above]
+            chain |= set(range(other.iv, other.iv + other.nv))
+            above = other.parent
+        for k in range(joint.iv, joint.iv + joint.nv):
+            related[k] |= chain
+            for j in chain:
+                related[j].add(k)
+    rows: list[set[int]] = [set() for _ in range(model.nv)]
+    start = 0
+    for constraint, dofs in zip(constraints, movers, strict=True):
+        for k in () if constraint.dofs else dofs:
+            rows[k] |= set(range(start, start + constraint.dim))
+            if constraint.joint_b > 0:  # forces on body b turn with what carries a
+                related[k] |= set(dofs)
+        start += constraint.dim
+    fours = [slice(j, j + 4) for j in range(0, model.nv, 4)]
+    return [sorted(set().union(*related[four])) for four in fours], [
+        sorted(set().union(*rows[four])) for four in fours
+    ]
 
 
 def elimination_tree(

@@ -14,12 +14,12 @@ from typing import NamedTuple
 import numpy as np
 
 from saltus.arrays import Array, ArrayLike
-from saltus.derivatives.panel import Row, multiply
+from saltus.dynamics.panel import multiply
 from saltus.derivatives.rnea import rnea_derivatives
 from saltus.derivatives.sweep import AXES, BODIES, sweep_back, sweep_out
 from saltus.dynamics.aba import aba
 from saltus.dynamics.ltl import factor, invert
-from saltus.kernel import Layout
+from saltus.kernel import Layout, Quad
 from saltus.model.model import Model
 from saltus.model.tree import algorithm
 
@@ -35,14 +35,14 @@ class ABADerivatives(NamedTuple):
 @algorithm(
     inputs={"q": "nq", "v": "nv", "a": "nv", "forces": "nj 6 optional"},
     outputs={"da_dq": "nv nv zeroed", "da_dv": "nv nv zeroed", "da_dtau": "nv nv"},
-    work=Layout(nj=BODIES, nv={**AXES, "pivot": None, "panel": Row}, nvv={"M": None}),
+    work=Layout(nj=BODIES, nv={**AXES, "pivot": None, "panel": Quad}, nvv={"M": None}),
 )
 def _aba_derivatives(tree, q, v, a, forces, w, da_dq, da_dv, da_dtau):
     nv = tree.nv
     sweep_out(tree, q, v, a, forces, w)
     sweep_back(tree, w, w.M, da_dq, da_dv)
     factor(tree.above, nv, w.M, w.pivot)
-    invert(tree.above, nv, w.M, w.pivot, da_dtau)
+    invert(tree.above, nv, w.M, w.pivot, w.panel, da_dtau)
     multiply(-1.0, da_dtau, nv, nv, da_dq, nv, w.panel, da_dq)
     multiply(-1.0, da_dtau, nv, nv, da_dv, nv, w.panel, da_dv)
 

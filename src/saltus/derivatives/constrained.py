@@ -34,10 +34,19 @@ from saltus.constraints.dynamics import ConstrainedDynamics, Solution
 from saltus.constraints.system import take_rows
 from saltus.constraints.tables import constrained
 from saltus.derivatives.constraint_rows import differentiate_rows, measure_rows, turn_forces
-from saltus.derivatives.panel import Row, add_product, empty_tile, load_panel, load_tile, multiply, store_tile
+from saltus.dynamics.panel import (
+    add_product,
+    add_sparse,
+    empty_tile,
+    load_panel,
+    load_sparse,
+    load_tile,
+    multiply,
+    store_tile,
+)
 from saltus.derivatives.sweep import AXES, BODIES, sweep_back, sweep_out
 from saltus.dynamics.ltl import factor, invert
-from saltus.kernel import Layout, fabs, kernel, ld, less, lift, maximum, select, some, st, zero
+from saltus.kernel import Layout, Quad, fabs, four, kernel, ld, less, lift, maximum, select, some, st, zero
 
 STILL, ROUNDING = 1e-13, 2e-15
 """The change of R^k, whose entries are of size one, at which G stands still; and that of the Delassus matrix's inverse, by its
@@ -45,11 +54,11 @@ condition, which redundant rows keep up for ever."""
 
 WORK = Layout(
     nj=BODIES,
-    nv={**AXES, "pivot": None, "panel": Row},
+    nv={**AXES, "pivot": None, "panel": Quad},
     nvv={"M": None},
     nmv={"J": None, "Z": None},
     nmm={"P": None, "term": None},
-    nm={"scale": None, "rows_panel": Row},
+    nm={"scale": None, "rows_panel": Quad},
 )
 
 
@@ -84,14 +93,13 @@ def add_term(tree, alive, w, G):
     for j in range(0, nm, 4):
         load_panel(w.term, nm, nm, j, alive, w.rows_panel)
         for k in range(nm):
-            x, mu = w.rows_panel[k], tree.mu[k]
-            w.rows_panel[k] = Row(x.a * mu, x.b * mu, x.c * mu, x.d * mu)
-        for i in range(0, nm, 2):
+            w.rows_panel[k] = w.rows_panel[k] * tree.mu[k]
+        for i in range(0, nm, 3):
             tile = add_product(empty_tile(change * 0.0), w.P, nm, 1, i, nm, w.rows_panel, nm)
             before = load_tile(w.term, nm, nm, i, j)
             store_tile(w.term, nm, nm, i, j, tile)
-            mu = maximum(tree.mu[i], tree.mu[min(i + 1, nm - 1)])
-            change = maximum(change, maximum(apart(tile.a, before.a), apart(tile.b, before.b)) * mu)
+            moved = maximum(apart(tile.a, before.a), maximum(apart(tile.b, before.b), apart(tile.c, before.c)))
+            change = maximum(change, moved * tree.mu[i])
     for k in range(nm * nm):
         st(G, k, ld(G, k) + ld(w.term, k))
     return change * alive
@@ -100,7 +108,8 @@ def add_term(tree, alive, w, G):
 @kernel
 def apart(x, y):
     """How far two rows are from each other."""
-    return maximum(maximum(fabs(x.a - y.a), fabs(x.b - y.b)), maximum(fabs(x.c - y.c), fabs(x.d - y.d)))
+    a, b, c, d = four(x - y)
+    return maximum(maximum(fabs(a), fabs(b)), maximum(fabs(c), fabs(d)))
 
 
 @kernel
@@ -108,20 +117,29 @@ def invert_system(tree, w, da_dtau, da_dtarget, df_dtau, df_dtarget):
     """The four blocks of the inverse, from the upper triangle of M and from J."""
     nv, nm = tree.nv, tree.nm
     factor(tree.above, nv, w.M, w.pivot)
-    invert(tree.above, nv, w.M, w.pivot, da_dtau)
-    multiply(1.0, w.J, nm, nv, da_dtau, nv, w.panel, w.Z)
-    for r in range(nm):
-        for s in range(r + 1):
-            total = zero(da_dtau)
-            for k in range(nv):
-                total = total + ld(w.Z, r * nv + k) * ld(w.J, s * nv + k)
-            st(w.P, r * nm + s, total)
-        st(w.P, r * nm + r, ld(w.P, r * nm + r) + tree.mu[r])
+    invert(tree.above, nv, w.M, w.pivot, w.panel, da_dtau)
+    for j in range(0, nv, 4):  # Z = J M^-1
+        load_panel(da_dtau, nv, nv, j, 1.0, w.panel)
+        for c in range(tree.nc):
+            end = tree.end_row[c]
+            for r in range(tree.first_row[c], end, 3):
+                movers, last = tree.first_mover[c], tree.end_mover[c]
+                tile = add_sparse(empty_tile(zero(da_dtau)), w.J, nv, r, end, w.panel, tree.mover, movers, last)
+                store_tile(w.Z, nv, end, r, j, tile)
+    for c in range(tree.nc):  # Z J^T + mu, its lower triangle
+        for s in range(tree.first_row[c], tree.end_row[c]):
+            for r in range(s, nm):
+                total = zero(da_dtau)
+                for n in range(tree.first_mover[c], tree.end_mover[c]):
+                    k = tree.mover[n]
+                    total = total + ld(w.Z, r * nv + k) * ld(w.J, s * nv + k)
+                st(w.P, r * nm + s, total)
+            st(w.P, s * nm + s, ld(w.P, s * nm + s) + tree.mu[s])
     sum_iterations(tree, w, df_dtarget)
     multiply(-1.0, df_dtarget, nm, nm, w.Z, nv, w.rows_panel, df_dtau)
     for j in range(0, nv, 4):
         load_panel(df_dtau, nv, nm, j, 1.0, w.rows_panel)
-        for i in range(0, nv, 2):
+        for i in range(0, nv, 3):
             tile = add_product(load_tile(da_dtau, nv, nv, i, j), w.Z, 1, nv, i, nv, w.rows_panel, nm)
             store_tile(da_dtau, nv, nv, i, j, tile)
     for r in range(nm):
@@ -131,18 +149,21 @@ def invert_system(tree, w, da_dtau, da_dtarget, df_dtau, df_dtarget):
 
 @kernel
 def apply_inverse(tree, w, da_dtau, da_dtarget, df_dtau, df_dtarget, da, df):
-    """[da; df] = -[[A, T], [N, G]] [da; df]"""
+    """[da; df] = -[[A, T], [N, G]] [da; df], the right side zero but where the tree and the constraints have entries."""
     nv, nm = tree.nv, tree.nm
     for j in range(0, nv, 4):
-        load_panel(da, nv, nv, j, -1.0, w.panel)
-        load_panel(df, nv, nm, j, -1.0, w.rows_panel)
-        for i in range(0, nv, 2):
-            tile = add_product(empty_tile(zero(da)), da_dtau, nv, 1, i, nv, w.panel, nv)
-            tile = add_product(tile, da_dtarget, nm, 1, i, nv, w.rows_panel, nm)
+        p = j // 4
+        first, end = tree.first_touched[p], tree.end_touched[p]
+        first_row, end_row = tree.first_felt[p], tree.end_felt[p]
+        load_sparse(da, nv, j, -1.0, w.panel, tree.listed, first, end)
+        load_sparse(df, nv, j, -1.0, w.rows_panel, tree.listed, first_row, end_row)
+        for i in range(0, nv, 3):
+            tile = add_sparse(empty_tile(zero(da)), da_dtau, nv, i, nv, w.panel, tree.listed, first, end)
+            tile = add_sparse(tile, da_dtarget, nm, i, nv, w.rows_panel, tree.listed, first_row, end_row)
             store_tile(da, nv, nv, i, j, tile)
-        for i in range(0, nm, 2):
-            tile = add_product(empty_tile(zero(da)), df_dtau, nv, 1, i, nm, w.panel, nv)
-            tile = add_product(tile, df_dtarget, nm, 1, i, nm, w.rows_panel, nm)
+        for i in range(0, nm, 3):
+            tile = add_sparse(empty_tile(zero(da)), df_dtau, nv, i, nm, w.panel, tree.listed, first, end)
+            tile = add_sparse(tile, df_dtarget, nm, i, nm, w.rows_panel, tree.listed, first_row, end_row)
             store_tile(df, nv, nm, i, j, tile)
 
 

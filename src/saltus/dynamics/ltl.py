@@ -16,7 +16,8 @@ import numpy as np
 
 from saltus.arrays import Array, ArrayLike
 from saltus.dynamics.crba import COMPOSITE, crba, inertia_matrix
-from saltus.kernel import Layout, kernel, ld, st, tail
+from saltus.dynamics.panel import store_row
+from saltus.kernel import Layout, Quad, kernel, ld, lift, quad, st, zero
 from saltus.model.model import Model
 from saltus.model.tree import algorithm
 
@@ -65,23 +66,23 @@ def multiply_lower(above, n, U, x):
 
 @kernel
 def solve_upper(above, n, U, x):
-    """x = U^-1 x"""
+    """x = U^-1 x, numbers or quads."""
     for k in range(n - 1, -1, -1):
-        i = above[k]
+        entry, i = x[k], above[k]
         while i >= 0:
-            st(x, i, ld(x, i) - ld(U, i * n + k) * ld(x, k))
+            x[i] = x[i] - entry * ld(U, i * n + k)
             i = above[i]
 
 
 @kernel
 def solve_lower(above, n, U, x):
-    """x = U^-T x"""
+    """x = U^-T x, numbers or quads."""
     for k in range(n):
-        i, total = above[k], ld(x, k)
+        i, total = above[k], x[k]
         while i >= 0:
-            total = total - ld(U, i * n + k) * ld(x, i)
+            total = total - x[i] * ld(U, i * n + k)
             i = above[i]
-        st(x, k, total)
+        x[k] = total
 
 
 @kernel
@@ -140,33 +141,38 @@ def _ltl_solve(tree, U, D, x, w, y):
 
 
 @kernel
-def invert(above, n, U, D, inverse):
-    """The inverse, both triangles, of the matrix with factors U and D; `inverse` is no field of a workspace."""
-    for column in range(n):
-        x = tail(inverse, column * n)
+def invert(above, n, U, D, panel, inverse):
+    """The inverse, both triangles, of the matrix with factors U and D; `panel` holds n quads."""
+    o = zero(inverse)
+    none, one = quad(o, o, o, o), lift(1.0, o)
+    for j in range(0, n, 4):  # four columns at a time
         for k in range(n):
-            st(x, k, 0.0)
-        st(x, column, 1.0)
-        k = column
-        while k >= 0:  # D^-1 U^-1 x, which is zero but on the way to the root
-            i = above[k]
+            panel[k] = none
+        second, third, last = min(j + 1, n - 1), min(j + 2, n - 1), min(j + 3, n - 1)
+        panel[j] = quad(one, o, o, o)
+        panel[second] = panel[second] + quad(o, one, o, o)
+        panel[third] = panel[third] + quad(o, o, one, o)
+        panel[last] = panel[last] + quad(o, o, o, one)
+        for k in range(last, -1, -1):  # D^-1 U^-1; what comes after the last column is zero
+            entry, i = panel[k], above[k]
             while i >= 0:
-                st(x, i, ld(x, i) - ld(U, i * n + k) * ld(x, k))
+                panel[i] = panel[i] - entry * ld(U, i * n + k)
                 i = above[i]
-            st(x, k, ld(x, k) / ld(D, k))
-            k = above[k]
-        solve_lower(above, n, U, x)
+            panel[k] = entry * (1.0 / ld(D, k))
+        solve_lower(above, n, U, panel)
+        for k in range(n):
+            store_row(inverse, n, k, j, panel[k])
 
 
 @algorithm(
     inputs={"q": "nq"},
     outputs={"inverse": "nv nv"},
-    work=Layout(nj=COMPOSITE["nj"], nv=COMPOSITE["nv"] | {"pivot": None}, nvv={"factor": None}),
+    work=Layout(nj=COMPOSITE["nj"], nv=COMPOSITE["nv"] | {"pivot": None, "panel": Quad}, nvv={"factor": None}),
 )
 def _minverse(tree, q, w, inverse):
     inertia_matrix(tree, q, w, w.factor)
     factor(tree.above, tree.nv, w.factor, w.pivot)
-    invert(tree.above, tree.nv, w.factor, w.pivot, inverse)
+    invert(tree.above, tree.nv, w.factor, w.pivot, w.panel, inverse)
 
 
 _minverse.when_coupled = lambda model, q: np.linalg.inv(crba(model, q))

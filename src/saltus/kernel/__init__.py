@@ -4,6 +4,7 @@ from saltus.kernel.algorithm import ALGORITHMS, Algorithm, Spec, Tables, declare
 from saltus.kernel.dual import Dual
 from saltus.kernel.memory import HEADER, ONE, SIZES, Layout, ld, sizes_of, st, st_symmetric, tail, zero
 from saltus.kernel.number import F32, F64, Number
+from saltus.kernel.quad import Quad, four, quad
 from saltus.kernel.scalar import atan2, fabs, floor, less, lift, maximum, minimum, select, sincos, some, sqrt
 from saltus.kernel.tuples import Scalar, defines, kernel
 
@@ -18,6 +19,7 @@ __all__ = [
     "Dual",
     "Layout",
     "Number",
+    "Quad",
     "Scalar",
     "Spec",
     "Tables",
@@ -26,12 +28,14 @@ __all__ = [
     "defines",
     "fabs",
     "floor",
+    "four",
     "kernel",
     "ld",
     "less",
     "lift",
     "maximum",
     "minimum",
+    "quad",
     "select",
     "sincos",
     "sizes_of",

@@ -17,6 +17,7 @@ from saltus.kernel import memory
 from saltus.kernel.dual import Dual
 from saltus.kernel.lower import OPTIONS, PacketType, is_number, tuple_class, widen
 from saltus.kernel.number import F64, Number
+from saltus.kernel.quad import Quad, four, quad
 from saltus.kernel.tuples import components, leaf_count
 
 I64 = ir.IntType(64)
@@ -129,10 +130,16 @@ def store_number(context: Any, builder: Any, ty: SpanType, span: Any, index: Any
         pointer = builder.gep(pointer, [ir.Constant(I64, width)])
 
 
+VECTOR = PacketType(64, 4)
+"""A quad of one sample."""
+
+
 def value_type(cls: type | None, leaf: Any) -> Any:
     """The Numba type of a tuple class whose leaves are all of one type."""
     if cls is None:
         return leaf
+    if cls is Quad and leaf == types.float64:
+        return VECTOR
     parts = [value_type(part, leaf) for part in components(cls)]
     if all(part == parts[0] for part in parts):
         return types.NamedUniTuple(parts[0], len(parts), cls)
@@ -146,6 +153,8 @@ def offset_by(builder: Any, index: Any, k: int) -> Any:
 def load_value(context: Any, builder: Any, ty: SpanType, cls: type | None, span: Any, index: Any) -> Any:
     if cls is None:
         return load_number(context, builder, ty, span, index)
+    if cls is Quad and ty.number == F64 and not ty.strided:
+        return load_packet(builder, 64, 4, address(builder, ty, span, index))
     values, k = [], 0
     for part in components(cls):
         values.append(load_value(context, builder, ty, part, span, offset_by(builder, index, k)))
@@ -155,6 +164,9 @@ def load_value(context: Any, builder: Any, ty: SpanType, cls: type | None, span:
 
 def store_value(context: Any, builder: Any, ty: SpanType, span: Any, index: Any, value: Any, value_ty: Any) -> Any:
     """Store all leaves from an index on; returns the index after them."""
+    if value_ty == VECTOR and ty.number == F64:
+        store_packet(builder, 4, value, address(builder, ty, span, index))
+        return offset_by(builder, index, 4)
     if is_number(value_ty):
         store_number(context, builder, ty, span, index, value, value_ty)
         return offset_by(builder, index, 1)
@@ -276,7 +288,9 @@ def _getitem(field, i):
 
 @overload(operator.setitem, jit_options=OPTIONS)
 def _setitem(field, i, value):
-    return (lambda field, i, value: _set_field(field, i, value)) if isinstance(field, FieldType) else None
+    if isinstance(field, FieldType):
+        return lambda field, i, value: _set_field(field, i, value)
+    return (lambda field, i, value: _store(field, i, value)) if isinstance(field, SpanType) else None
 
 
 def make_view(cls: Any, *layouts: memory.Layout, sizes: bool = False) -> Any:
@@ -371,6 +385,42 @@ def shifted(typingctx, span, k):
 @overload(memory.tail, jit_options=OPTIONS)
 def _tail(array, start):
     return (lambda array, start: shifted(array, start)) if isinstance(array, SpanType) else None
+
+
+@intrinsic
+def _gathered(typingctx, a, b, c, d):
+    def codegen(context, builder, sig, args):
+        vector = ir.Constant(VECTOR.llvm, ir.Undefined)
+        for k, value in enumerate(args):
+            vector = builder.insert_element(vector, value, ir.Constant(ir.IntType(32), k))
+        return vector
+
+    return VECTOR(a, b, c, d), codegen
+
+
+@intrinsic
+def _scattered(typingctx, x):
+    out = types.UniTuple(types.float64, 4)
+
+    def codegen(context, builder, sig, args):
+        parts = [builder.extract_element(args[0], ir.Constant(ir.IntType(32), k)) for k in range(4)]
+        return context.make_tuple(builder, out, parts)
+
+    return out(x), codegen
+
+
+@overload(quad, jit_options=OPTIONS)
+def _quad(a, b, c, d):
+    if all(ty == types.float64 for ty in (a, b, c, d)):
+        return lambda a, b, c, d: _gathered(a, b, c, d)
+    return lambda a, b, c, d: Quad(a, b, c, d)
+
+
+@overload(four, jit_options=OPTIONS)
+def _four(x):
+    if x == VECTOR:
+        return lambda x: _scattered(x)
+    return lambda x: (x.a, x.b, x.c, x.d)
 
 
 def span_at(ty: SpanType) -> Any:

@@ -43,6 +43,7 @@ CODE = (
     "lower_memory",
     "memory",
     "number",
+    "quad",
     "scalar",
     "target",
     "transfer",
