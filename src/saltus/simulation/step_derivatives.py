@@ -7,7 +7,7 @@ of a batch at once. For a stage of `rk4`, at q (+) x and v,
 
     d(q (+) x) = Ad(exp x)^-1 dq + J(x) dx        d(dx/dt) = J(x)^-1 dv + d(J(x)^-1 v)/dx dx        d(dv/dt) = da
 
-The one second derivative is that of a polynomial. With X = ad_x, of a rotation by the angle sqrt(t), X (X^2 + t)^2 = 0, so that
+The one second derivative is that of a polynomial. With X = ad_x, of a turn by the angle sqrt(t), X (X^2 + t)^2 = 0, so that
 
     J(x)^-1 = 1 + X / 2 + (c - t c') X^2 - c' X^4,      c(t) = (1 - sqrt(t) / 2 cot(sqrt(t) / 2)) / t
 
@@ -38,7 +38,6 @@ from saltus.model.model import Model
 from saltus.model.tree import algorithm
 from saltus.simulation.steps import METHODS, Method
 from saltus.spatial.algebra import Motion, Vec3, cross_motion, dot
-
 
 SERIES = (
     1.0 / 12.0, 1.0 / 720.0, 1.0 / 30240.0, 1.0 / 1209600.0, 1.0 / 47900160.0, 691.0 / 1307674368000.0,
@@ -207,7 +206,8 @@ def rk4(model: Model, accelerations: Slopes, q: Array, v: Array, h: float) -> tu
 
     def rates(share: float, before: tuple[Array, ...]) -> tuple[Array, ...]:
         """dx/dt, dv/dt, and the derivatives of both, after a share of the step at the rates of the stage before."""
-        x, speed, dx, dspeed = (start + share * h * rate for start, rate in zip((0.0, v, 0.0, dv), before, strict=True))
+        x, speed, dx, dspeed = (share * h * rate for rate in before)
+        speed, dspeed = v + speed, dv + dspeed
         rate, along_x, along_v = _tangent_rate.call(model, (x, speed))
         here, dhere = moved(x, dx)
         a, da = accelerations(here, speed, dhere, dspeed)
