@@ -49,7 +49,7 @@ def factorisations(dynamics: sl.ConstrainedDynamics, one: dict[str, Array]) -> d
         return {}
     nc, nm = len(dynamics.constraints), sum(constraint.dim for constraint in dynamics.constraints)
     inputs = (one["q"], one["v"], one["tau"], np.ones(nc), np.zeros(nm), np.zeros((0, dynamics.model.nv)))
-    M, rest, J, goal = _constrained_system.call(dynamics._problem, inputs)
+    M, rest, J, goal = _constrained_system.call(dynamics.problem, inputs)
     kkt, right = np.block([[M, J.T], [J, -MU * np.eye(nm)]]), np.concatenate([rest, goal])
     sparse = csc_array(kkt)
     augmented, pushed = M + J.T @ J / MU, rest + J.T @ goal / MU

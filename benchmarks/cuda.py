@@ -34,14 +34,17 @@ from benchmarks.algorithms import ALGORITHMS, Row, first, make_inputs  # noqa: E
 from benchmarks.contacts import Case  # noqa: E402
 from benchmarks.measure import circumstances, wall_time, write  # noqa: E402
 from benchmarks.robots import ROBOTS, chosen, saltus_model  # noqa: E402
+from saltus.derivatives.constrained import _constrained_derivatives  # noqa: E402
 
 BATCHES = (1 << 10, 1 << 12, 1 << 14, 1 << 16, 1 << 17, 1 << 18)
 LARGEST = {
-    "aba": 1 << 18, "rnea": 1 << 18, "crba": 1 << 16, "centroidal_momentum_matrix": 1 << 18, "constrained_aba": 1 << 17
+    "aba": 1 << 18, "rnea": 1 << 18, "crba": 1 << 16, "centroidal_momentum_matrix": 1 << 18, "constrained_aba": 1 << 17,
+    "constrained_derivatives": 1 << 15,
 }  # fmt: skip
 """The algorithms, and the largest batch of each: matrices (nv, nv) fill the memory."""
 CONSTRAINED = {"solo12": "F3^4", "anymal": "F3^4", "talos38": "F6^2 H6^2", "talos50": "F6^2 H6^2"}
 """What of a robot is held."""
+HELD = ("constrained_aba", "constrained_derivatives")
 DEFAULT_ROBOTS = "solo12,anymal,g1,talos38,talos50"
 LAYOUTS = ("samples", "numbers")
 LAUNCHES, CHECKED = 10, 256
@@ -81,8 +84,9 @@ def time_launches(call: Callable[[], Any], repeats: int) -> tuple[float, float]:
     return best, python
 
 
-def constrained_row(robot: str) -> Row:
-    """Constrained dynamics of a robot as a row of the table: accelerations, forces and report by q, v and tau."""
+def constrained_row(robot: str, derivatives: bool) -> Row:
+    """Constrained dynamics of a robot as a row of the table: accelerations, forces and report by q, v and tau; or all their
+    derivatives as well, which then come first."""
     case = Case(robot, CONSTRAINED[robot])
     double, single = (
         sl.ConstrainedDynamics(case.model, case.constraints, mu=mu, tolerance=0.0, most_iterations=3)
@@ -96,9 +100,15 @@ def constrained_row(robot: str) -> Row:
         key = (library, q.dtype)
         if key not in rest:
             rest[key] = [library.ones(nc, q.dtype), library.zeros(nm, q.dtype), library.zeros(nm, q.dtype)]
-        return dynamics._run(dynamics._problem, (q, v, tau, *rest[key]), out)  # type: ignore[call-arg]
+            rest[key].append(library.zeros((0, case.model.nv), q.dtype))
+        *start, rows = rest[key]
+        solved = dynamics._run(dynamics.problem, (q, v, tau, *start), out and out[-3:])  # type: ignore[call-arg]
+        if not derivatives:
+            return solved
+        inputs = (q, v, *solved[:2], start[0], rows)
+        return (*_constrained_derivatives.call(dynamics.problem, inputs, out and out[:-3]), *solved)
 
-    rest: dict[Any, list[Any]] = {}  # active, target, start
+    rest: dict[Any, list[Any]] = {}  # active, target, start, rows
     return Row(call, "q v tau")
 
 
@@ -110,7 +120,7 @@ def references(row: Row, robot: str, name: str, inputs: dict[str, Any]) -> dict[
         return result if isinstance(result, tuple) else (result,)
 
     double = run()
-    return {"float64": double, "float32": run(rounded=True) if name == "constrained_aba" else double}
+    return {"float64": double, "float32": run(rounded=True) if name in HELD else double}
 
 
 def measure(
@@ -157,9 +167,9 @@ def main() -> None:
         model = saltus_model(robot)
         many = make_inputs(model, batches[-1], "q v a tau")
         for name in names:
-            if name == "constrained_aba" and robot not in CONSTRAINED:
+            if name in HELD and robot not in CONSTRAINED:
                 continue
-            row = constrained_row(robot) if name == "constrained_aba" else ALGORITHMS[name]
+            row = constrained_row(robot, name == "constrained_derivatives") if name in HELD else ALGORITHMS[name]
             right = references(row, robot, name, first(many, CHECKED))
             points = [(d, l, b) for d in ("float64", "float32") for l in LAYOUTS for b in batches if b <= LARGEST[name]]
             for dtype, layout, batch in points:

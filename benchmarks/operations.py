@@ -43,7 +43,7 @@ def dynamics_counts(case: Case) -> list[dict[str, Any]]:
 def run_again(dynamics: sl.ConstrainedDynamics, one: dict[str, Any]) -> Any:
     """`solve`, by way of the algorithm's own `call`, which the counter stands in for."""
     algorithm = METHODS[dynamics.method].__self__  # type: ignore[attr-defined]
-    return algorithm.call(dynamics._problem, (*one.values(), *dynamics._one))
+    return algorithm.call(dynamics.problem, (*one.values(), *dynamics._one))
 
 
 def osim_counts(case: Case) -> list[dict[str, Any]]:

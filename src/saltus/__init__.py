@@ -18,6 +18,14 @@ from saltus.constraints.dynamics import ConstrainedDynamics, Solution
 from saltus.constraints.impact import Impact
 from saltus.constraints.inverse_dynamics import InverseDynamics
 from saltus.constraints.report import Status
+from saltus.derivatives import (
+    ABADerivatives,
+    ConstrainedDerivatives,
+    RNEADerivatives,
+    aba_derivatives,
+    rnea_derivatives,
+)
+from saltus.derivatives.modes import jacobian, jvp
 from saltus.derivatives.products import vjp
 from saltus.dynamics.aba import aba
 from saltus.dynamics.centroidal import (
@@ -149,11 +157,13 @@ __all__ = [
     "integrate",
     "integrate_jacobians",
     "interpolate",
+    "jacobian",
     "joint_accelerations",
     "joint_jacobian",
     "joint_jacobian_dot",
     "joint_placements",
     "joint_velocities",
+    "jvp",
     "kinetic_energy",
     "load_mjcf",
     "load_robot",

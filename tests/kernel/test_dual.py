@@ -141,8 +141,16 @@ def test_derivatives_of_algorithms() -> None:
         assert_close(slopes, (ahead - behind) / (2 * h), 1e-7)
 
 
-def test_one_sample_at_a_time() -> None:
+def test_batches_and_what_is_wrong_with_slopes() -> None:
     model = sl.random_model(seed=0, bodies=2)
-    q, v = np.tile(model.neutral(), (3, 1)), np.zeros((3, model.nv))
-    with pytest.raises(ValueError, match="rnea: derivatives take one sample"):
-        push_forward(_rnea, model, (q, v, v), (None, v, None))
+    q, v = sl.random_configuration(model, 1, 3), np.random.default_rng(2).normal(size=(3, model.nv))
+    (_,), (slopes,) = push_forward(_rnea, model, (q, v, v[0]), (None, v[:, None], None))
+    for k in range(3):
+        (_,), (one,) = push_forward(_rnea, model, (q[k], v[k], v[0]), (None, v[k, None], None))
+        assert np.array_equal(slopes[k], one)
+    with pytest.raises(ValueError, match="rnea: the slopes of v have shape"):
+        push_forward(_rnea, model, (q, v, v), (None, q[:, None], None))
+    with pytest.raises(ValueError, match=r"rnea: the slope of v\[0, 1, 0\] is nan"):
+        wrong = np.zeros((3, 2, model.nv))
+        wrong[0, 1, 0] = np.nan
+        push_forward(_rnea, model, (q, v, v), (None, wrong, None))

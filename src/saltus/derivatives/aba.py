@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from saltus.arrays import Array, ArrayLike
-from saltus.dynamics.panel import multiply
+from saltus.dynamics.panel import clear, multiply
 from saltus.derivatives.rnea import rnea_derivatives
 from saltus.derivatives.sweep import AXES, BODIES, sweep_back, sweep_out
 from saltus.dynamics.aba import aba
@@ -34,11 +34,13 @@ class ABADerivatives(NamedTuple):
 
 @algorithm(
     inputs={"q": "nq", "v": "nv", "a": "nv", "forces": "nj 6 optional"},
-    outputs={"da_dq": "nv nv zeroed", "da_dv": "nv nv zeroed", "da_dtau": "nv nv"},
+    outputs={"da_dq": "nv nv", "da_dv": "nv nv", "da_dtau": "nv nv"},
     work=Layout(nj=BODIES, nv={**AXES, "pivot": None, "panel": Quad}, nvv={"M": None}),
 )
 def _aba_derivatives(tree, q, v, a, forces, w, da_dq, da_dv, da_dtau):
     nv = tree.nv
+    clear(da_dq, nv * nv)
+    clear(da_dv, nv * nv)
     sweep_out(tree, q, v, a, forces, w)
     sweep_back(tree, w, w.M, da_dq, da_dv)
     factor(tree.above, nv, w.M, w.pivot)

@@ -24,11 +24,12 @@ algorithm 4; R. Budhiraja, Multi-body locomotion (2019), equation 3.16.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from saltus.arrays import Array, ArrayLike
+from saltus.constraints.constraint import Constraint
 from saltus.constraints.dense import factor_block, invert_block
 from saltus.constraints.dynamics import ConstrainedDynamics, Solution
 from saltus.constraints.system import take_rows
@@ -37,6 +38,7 @@ from saltus.derivatives.constraint_rows import differentiate_rows, measure_rows,
 from saltus.dynamics.panel import (
     add_product,
     add_sparse,
+    clear,
     empty_tile,
     load_panel,
     load_sparse,
@@ -183,8 +185,8 @@ def aim_targets(tree, active, da_dtarget, df_dtarget):
 @constrained(
     inputs={"q": "nq", "v": "nv", "a": "nv", "forces": "nm", "active": "nc", "rows": "nu nv", "external": "nj 6 optional"},
     outputs={
-        "da_dq": "nv nv zeroed", "da_dv": "nv nv zeroed", "da_dtau": "nv nv", "da_dtarget": "nv nm",
-        "df_dq": "nm nv zeroed", "df_dv": "nm nv zeroed", "df_dtau": "nm nv", "df_dtarget": "nm nm",
+        "da_dq": "nv nv", "da_dv": "nv nv", "da_dtau": "nv nv", "da_dtarget": "nv nm",
+        "df_dq": "nm nv", "df_dv": "nm nv", "df_dtau": "nm nv", "df_dtarget": "nm nm",
         "gap": "nm", "rate": "nm",
     },
     work=WORK,
@@ -193,6 +195,10 @@ def _constrained_derivatives(
     tree, q, v, a, forces, active, rows, external, w,
     da_dq, da_dv, da_dtau, da_dtarget, df_dq, df_dv, df_dtau, df_dtarget, gap, rate,
 ):  # fmt: skip
+    clear(da_dq, tree.nv * tree.nv)
+    clear(da_dv, tree.nv * tree.nv)
+    clear(df_dq, tree.nm * tree.nv)
+    clear(df_dv, tree.nm * tree.nv)
     sweep_out(tree, q, v, a, external, w)
     differentiate_rows(tree, forces, active, w, w.J, df_dq, df_dv)
     take_rows(tree, active, forces, rows, w.J, gap)
@@ -205,8 +211,7 @@ def _constrained_derivatives(
     aim_targets(tree, active, da_dtarget, df_dtarget)
 
 
-@dataclass(frozen=True, eq=False)
-class ConstrainedDerivatives:
+class ConstrainedDerivatives(NamedTuple):
     """Of the accelerations a (nv) and the forces f (nm) of constrained dynamics; the last axis is the direction."""
 
     solution: Solution
@@ -220,7 +225,12 @@ class ConstrainedDerivatives:
     df_dtarget: Array  # (..., nm, nm)
     gap: Array  # (..., nm) that Baumgarte's kp multiplies [m, rad]
     rate: Array  # (..., nm) that kd multiplies [m/s, rad/s]
-    owner: Array  # (nm, nc), 1 where the row is one of the constraint
+    constraints: tuple[Constraint, ...]
+
+    @property
+    def owner(self) -> Array:
+        """(nm, nc), 1 where the row is one of the constraint."""
+        return np.repeat(np.eye(len(self.constraints)), [each.dim for each in self.constraints], axis=0)
 
     @property
     def da_dkp(self) -> Array:
@@ -261,5 +271,4 @@ def differentiate(
         q, v, solution.a, solution.forces, everything if active is None else active, given if rows is None else rows,
     )  # fmt: skip
     answers = _constrained_derivatives.call(dynamics.problem, inputs if external is None else (*inputs, external))
-    owner = np.repeat(np.eye(dynamics.problem.nc), [constraint.dim for constraint in dynamics.constraints], axis=0)
-    return ConstrainedDerivatives(solution, *answers, owner)
+    return ConstrainedDerivatives(solution, *answers, dynamics.constraints)

@@ -20,6 +20,12 @@ class Tile(NamedTuple):
 
 
 @kernel
+def clear(matrix, count):
+    for k in range(count):
+        st(matrix, k, 0.0)
+
+
+@kernel
 def load_row(matrix, n, i, j):
     """Columns j to j + 3 of row i of a matrix with rows of n numbers."""
     last, start = n - 1, i * n

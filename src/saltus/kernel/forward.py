@@ -8,11 +8,27 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from saltus.kernel.launch import META, SIZE, leading_shape
+from saltus.kernel import native
+from saltus.kernel.fastcall import builtin, layout_is_known
+from saltus.kernel.launch import (
+    META,
+    SIZE,
+    STAGE,
+    STEP,
+    STRIDE,
+    address,
+    check_count,
+    convert,
+    explain,
+    leading_shape,
+    not_finite,
+)
 from saltus.kernel.lending import scratch
-from saltus.kernel.number import Number
+from saltus.kernel.native import CALL, PUSH
+from saltus.kernel.number import F64, Number
+from saltus.kernel.sloped import Sloped
 from saltus.kernel.target import packet
-from saltus.kernel.threads import entry
+from saltus.kernel.threads import deal, entry
 
 if TYPE_CHECKING:
     from saltus.kernel.algorithm import Algorithm
@@ -20,57 +36,148 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 
+def lanes_for(directions: int) -> int:
+    """How many directions go through a kernel at a time: one alone costs less than half of a packet."""
+    return 1 if directions == 1 else packet(64).width
+
+
+_builtins: dict[tuple[Any, int], dict[int, Any]] = {}
+"""For each algorithm and number of inputs, the builtins for one sample, by the lanes of their slopes."""
+
+
+def push_one(algorithm: Algorithm, model: Any, inputs: tuple[Any, ...], slopes: tuple[Any, ...]) -> Any:
+    """As `push_forward`, the shortest way there is: for one sample, of contiguous float64 arrays, and once that way is made.
+
+    Returns (outputs, slopes), each an array, or a tuple if there are several; an integer if it cannot. Slopes may be without
+    the axis for directions, if there is one.
+    """
+    answer: Any = -1
+    for function in _builtins.get((algorithm, len(inputs)), _NONE).values():
+        answer = function(model.handle, inputs, slopes)
+        if answer.__class__ is tuple:
+            break
+    return answer
+
+
+_NONE: dict[int, Any] = {}
+
+
+def prepare(algorithm: Algorithm, given: int, number: Number) -> None:
+    """The builtin for calls of one sample with so many inputs and such slopes."""
+    made = _builtins.get((algorithm, given), _NONE)
+    if number.slope not in made and layout_is_known():
+        address = native.address(algorithm, number, algorithm.present(given), PUSH, CALL)
+        made = made | {number.slope: builtin(address, algorithm.name)}
+        _builtins[algorithm, given] = dict(sorted(made.items()))  # a new one: others may be going through the old
+
+
 def push_forward(
     algorithm: Algorithm, model: Any, inputs: Sequence[Any], slopes: Sequence[Any]
 ) -> tuple[list[Array], list[Array]]:
-    """The outputs for one sample, and their slopes along given directions of the inputs.
+    """The outputs (..., *shape), and their slopes (..., directions, *shape) along given directions of the inputs.
 
-    `slopes` holds, for each input of shape s, an array (directions, *s), or None where the input stays as it is; each output
-    of shape s comes with slopes (directions, *s). Slopes of a configuration are those of its coordinates.
+    `slopes` holds, for each input of shape s, an array (..., directions, *s), or None where the input stays as it is. Slopes
+    of a configuration are those of its coordinates.
     """
+    check_count(algorithm, inputs)
+    values = convert(algorithm, inputs)
     values = [
-        np.asarray(x, np.int32 if spec.integer else np.float64)
-        for spec, x in zip(algorithm.inputs, inputs, strict=False)
+        x if spec.integer else np.asarray(x, np.float64) for spec, x in zip(algorithm.inputs, values, strict=False)
     ]
+    if model.coupling is not None:
+        raise TypeError(f"{algorithm.name}: a model with mimic joints has no dual numbers, expected mode 'fd' or 'fdc'")
     sizes = algorithm.sizes(model.tables, values)
-    if leading_shape(algorithm, values, sizes) != ():
-        raise ValueError(f"{algorithm.name}: derivatives take one sample at a time")
-    directions = next(len(s) for s in slopes if s is not None)
-    lanes = packet(64).width
-    outputs = [np.empty(spec.resolve(sizes)) for spec in algorithm.outputs]
-    changes = [np.empty((directions, *output.shape)) for output in outputs]
-    for first in range(0, directions, lanes):
-        part = slice(first, min(first + lanes, directions))
-        chunk = [None if s is None else np.asarray(s, np.float64)[part] for s in slopes]
-        for k, dual in enumerate(_run(algorithm, model, values, chunk, sizes, lanes)):
-            outputs[k][...] = dual[:, 0].reshape(outputs[k].shape)
-            changes[k][part] = dual[:, 1 : 1 + part.stop - part.start].T.reshape(changes[k][part].shape)
+    own = [spec.resolve(sizes) for spec in algorithm.arguments]
+    leading = leading_shape(algorithm, values, sizes)
+    directions = _directions(algorithm, slopes, own)
+    outputs = [np.empty((*leading, *shape)) for shape in own[len(algorithm.inputs) :]]
+    changes = [np.empty((*leading, directions, *shape)) for shape in own[len(algorithm.inputs) :]]
+    number = Number(64, 1, lanes_for(directions))
+
+    total, meta = len(algorithm.arguments), np.zeros((2 * len(algorithm.arguments) + 1, META), np.int64)
+    kept: list[tuple[Any, Any]] = []  # the arrays, until the kernels have run
+    stage = 0
+    for k, (spec, shape) in enumerate(zip(algorithm.inputs, own, strict=False)):
+        meta[k, STAGE] = stage
+        if k >= len(values):
+            kept.append((None, None))
+        elif spec.integer:
+            kept.append((np.ascontiguousarray(values[k]), None))
+        else:
+            value, meta[k, STRIDE] = _in_order(values[k], leading, shape)
+            slope = slopes[k]
+            if slope is not None:
+                slope, meta[total + 1 + k, STRIDE] = _in_order(slope, leading, (directions, *shape))
+                meta[total + 1 + k, STEP] = int(np.prod(shape, dtype=np.int64))
+            kept.append((value, slope))
+            meta[k, SIZE] = int(np.prod(shape, dtype=np.int64))
+            stage += meta[k, SIZE]
+    for k, pair in enumerate(zip(outputs, changes, strict=True), len(algorithm.inputs)):
+        size = int(np.prod(own[k], dtype=np.int64))
+        meta[k, STAGE], meta[k, SIZE], meta[k, STRIDE] = stage, size, size
+        meta[total + 1 + k, STRIDE], meta[total + 1 + k, STEP] = directions * size, size
+        kept.append(pair)
+        stage += size
+    meta[total, SIZE], meta[total, STAGE] = directions, stage
+    words = (stage + algorithm.work.length(sizes) + 1) * number.words
+    function, tables = entry(algorithm, number, len(values), PUSH), model.tables
+    places = [[0 if array is None else address(array) for array in column] for column in zip(*kept, strict=True)]
+
+    def work(start: int, stop: int) -> int:
+        memory = scratch(words, np.float64)
+        pointers = np.array([*places[0], address(memory), *places[1]], np.int64)
+        return int(function(*map(address, (tables.ints, tables.reals, pointers, meta, memory)), start, stop))
+
+    count = int(np.prod(leading, dtype=np.int64))
+    if count and directions and any(deal(work, count, 1)):
+        raise ValueError(_explain(algorithm, model, values, slopes))
+    prepare(algorithm, len(values), number)
     return outputs, changes
 
 
-def _run(
-    algorithm: Algorithm, model: Any, values: list[Any], slopes: list[Any], sizes: dict[str, int], lanes: int
-) -> list[Array]:
-    """The outputs, each as an array (numbers, 1 + lanes) of values and slopes."""
-    number = Number(64, 1, lanes)
-    arrays = []
-    for spec, value, slope in zip(algorithm.inputs, values, slopes, strict=False):
-        if spec.integer:
-            arrays.append(np.ascontiguousarray(value))
+def _directions(algorithm: Algorithm, slopes: Sequence[Any], own: Sequence[tuple[int, ...]]) -> int:
+    """How many there are; each input's slopes must have as many."""
+    found = 0
+    for spec, slope, shape in zip(algorithm.inputs, slopes, own, strict=False):
+        if slope is None:
             continue
-        dual = np.zeros((value.size, 1 + lanes))
-        dual[:, 0] = value.ravel()
-        if slope is not None:
-            dual[:, 1 : 1 + len(slope)] = slope.reshape(len(slope), -1).T
-        arrays.append(dual)
-    results = [np.zeros((int(np.prod(spec.resolve(sizes))), 1 + lanes)) for spec in algorithm.outputs]
-    padding = [None] * (len(algorithm.inputs) - len(arrays))
-    addresses = np.array([0 if a is None else a.ctypes.data for a in [*arrays, *padding, *results]], np.int64)
-    meta = np.zeros((len(addresses) + 1, META), np.int64)
-    for k, (spec, array) in enumerate(zip(algorithm.inputs, arrays, strict=False)):
-        meta[k, SIZE] = 0 if spec.integer else len(array)
-    work = scratch((algorithm.work.length(sizes) + 1) * number.words, np.float64)
-    tables = model.tables
-    run = entry(algorithm, number, len(arrays), "run")
-    run(tables.ints.ctypes.data, tables.reals.ctypes.data, addresses.ctypes.data, meta.ctypes.data, work.ctypes.data)
-    return results
+        split = slope.ndim - len(shape)
+        if split < 1 or slope.shape[split:] != shape or found not in (0, slope.shape[split - 1]):
+            expected = ", ".join(map(str, ("...", found or "directions", *shape)))
+            raise ValueError(
+                f"{algorithm.name}: the slopes of {spec.name} have shape {slope.shape}, expected ({expected})"
+            )
+        found = slope.shape[split - 1]
+    return found
+
+
+def _in_order(array: Any, leading: tuple[int, ...], shape: tuple[int, ...]) -> tuple[Array, int]:
+    """The array with its samples one after the other, and how far apart: 0 if there is one for all."""
+    size, ahead = int(np.prod(shape, dtype=np.int64)), array.ndim - len(shape)
+    if all(length == 1 or stride == 0 for length, stride in zip(array.shape, array.strides[:ahead], strict=False)):
+        return np.ascontiguousarray(array[(0,) * ahead]), 0
+    return np.ascontiguousarray(np.broadcast_to(array, (*leading, *shape))), size
+
+
+def _explain(algorithm: Algorithm, model: Any, values: Sequence[Any], slopes: Sequence[Any]) -> str:
+    there = [np.zeros(0) if slope is None else slope for slope in slopes]
+    words = not_finite(algorithm, values) or not_finite(algorithm, there).replace(": ", ": the slope of ", 1)
+    return words or explain(algorithm, model, values, F64)
+
+
+def push_sloped(algorithm: Algorithm, model: Any, inputs: Sequence[Any]) -> Any:
+    """The same for arrays that carry their slopes; the outputs do, too."""
+    values = [x.value if x.__class__ is Sloped else x for x in inputs]
+    slopes = [_moved_in(x.slopes, spec) if x.__class__ is Sloped else None
+              for spec, x in zip(algorithm.inputs, inputs, strict=False)]  # fmt: skip
+    outputs, changes = push_forward(algorithm, model, values, slopes)
+    sloped = [
+        Sloped(output, np.moveaxis(change, -1 - len(spec.shape), 0))
+        for spec, output, change in zip(algorithm.outputs, outputs, changes, strict=True)
+    ]
+    return sloped[0] if len(sloped) == 1 else tuple(sloped)
+
+
+def _moved_in(slopes: Array, spec: Any) -> Array:
+    """The directions from the front to before the sample's own axes."""
+    return np.moveaxis(slopes, 0, slopes.ndim - 1 - len(spec.shape))

@@ -51,6 +51,9 @@ CODE = (
 )
 """The files of this package that have a say in what code comes out."""
 
+PUSH = "push"
+"""The form of derivatives: it has two files to itself, which have no say in anything else."""
+
 DIGEST = 32
 """Bytes of the digest that stands before the code in a file of the cache."""
 
@@ -108,6 +111,8 @@ def _key(algorithm: Algorithm, number: Number, present: tuple[bool, ...], form: 
         _files(function, seen, files, constants)
     defined = {inspect.getfile(d.function) for ds in DEFINITIONS.values() for d in ds}
     files.update(file for file in defined if Path(file).parent != HERE)  # those of this package are in _environment
+    if form == PUSH:
+        files |= {str(HERE / "push.py"), str(HERE / "pushcall.py")}
     digest = hashlib.sha256(_environment())
     for file in sorted(files):
         digest.update(_source(file))
@@ -132,8 +137,10 @@ def prepare(algorithm: Algorithm, number: Number, present: tuple[bool, ...], for
     code = _kept(file)
     if code is None:
         with announced(f"compiling {algorithm.name} for {number.name} (first use; kept in {_short(file.parent)})"):
-            from saltus.kernel.compile import emit
-
+            if form == PUSH:
+                from saltus.kernel.push import emit
+            else:
+                from saltus.kernel.compile import emit
             code = emit(algorithm, number, present, form, symbol)
             _keep(file, code)
     return symbol, code

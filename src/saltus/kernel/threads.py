@@ -30,7 +30,7 @@ os.register_at_fork(after_in_child=_pool.cache_clear)
 
 @functools.cache
 def entry(algorithm: Algorithm, number: Number, given: int, form: str) -> Any:
-    kind = native.MANY if form == "many" else native.RUN
+    kind = native.MANY if form in ("many", native.PUSH) else native.RUN
     return kind(native.address(algorithm, number, algorithm.present(given), form))
 
 

@@ -1,0 +1,203 @@
+"""The way of one call from the interpreter into `push`: one sample, directions as they are given. See fastcall.py.
+
+    arguments from Python: the model's handle, the tuple of inputs, the tuple of their slopes (arrays, or None)
+    answer: (outputs, slopes), each an array or a tuple of them; an integer if it cannot take its arguments
+
+Slopes have the shape of their input (one direction), or that with one axis in front (several); those of the outputs follow.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from llvmlite import ir
+
+from saltus.kernel.fastcall import (
+    ALIGNED,
+    C_CONTIGUOUS,
+    DATA,
+    DTYPE,
+    FLAGS,
+    I32,
+    I64,
+    META_ENTRIES,
+    NDIM,
+    POINTER,
+    SHAPE,
+    STAGE,
+    TYPE,
+    _Wrapper,
+)
+from saltus.kernel.memory import SIZES
+from saltus.kernel.number import Number
+
+if TYPE_CHECKING:
+    from saltus.kernel.algorithm import Algorithm, Spec
+
+STACK_LIMIT = 32_768
+"""Longest memory on the stack, in words (256 KiB)."""
+
+STEP = 2
+
+
+def number(k: int) -> Any:
+    return ir.Constant(I64, k)
+
+
+class _PushWrapper(_Wrapper):
+    """The wrapper of one algorithm, for slopes of one width."""
+
+    parameters = (POINTER,) * 5 + (I64,) * 2
+
+    def write(self) -> str:
+        builder, algorithm, total = self.builder, self.algorithm, len(self.algorithm.arguments)
+        handle, _ = self.array(self.argument(0), self.int64, 1)
+        ints, reals = self.load(handle, 0, POINTER), self.load(handle, 8, POINTER)
+        self.lengths = {name: builder.sext(self.load(ints, 4 * k, I32), I64) for k, name in enumerate(SIZES)}
+        sizes = dict(self.lengths)
+        self.pointers = builder.alloca(I64, size=2 * total + 1)
+        self.meta = builder.alloca(I64, size=(2 * total + 1) * META_ENTRIES)
+        self.ahead, self.directions = builder.alloca(I64), builder.alloca(I64)  # axes for directions, and how many
+        builder.store(number(-1), self.ahead)
+        given = sum(self.present[: len(algorithm.inputs)])
+        values, slopes = self.items(self.argument(1), given), self.items(self.argument(2), given)
+        stage: Any = number(0)
+        for k, spec in enumerate(algorithm.inputs):
+            data, length, slope = ir.Constant(POINTER, None), number(0), number(0)
+            if self.present[k]:
+                data, shape = self.array(values[k], self.int32 if spec.integer else self.real, len(spec.shape))
+                length = self.check_shape(spec.shape, shape)
+                slope = self.no_slope(slopes[k]) if spec.integer else self.slope(slopes[k], spec, length)
+            length = number(0) if spec.integer else length
+            stage = self.enter(k, builder.ptrtoint(data, I64), slope, length, stage)
+
+        ahead, count = builder.load(self.ahead), builder.load(self.directions)
+        self.require(builder.icmp_signed(">=", ahead, number(0)))
+        alone = self.number.slope == 1
+        self.require(builder.icmp_signed("==" if alone else ">", count, number(1 if alone else 0)))
+        lengths = [self.length(spec) for spec in algorithm.outputs]
+        needed: Any = number(1)
+        for group, record in algorithm.work.records.items():
+            needed = builder.add(needed, builder.mul(sizes[group], number(record)))
+        for length in (stage, *lengths):
+            needed = builder.add(needed, length)
+        words = builder.mul(needed, number(self.number.words))
+        self.require(builder.icmp_signed("<=", words, number(STACK_LIMIT)))
+        work = builder.alloca(ir.DoubleType(), size=words)
+        work.align = 64
+
+        results, changes = [], []
+        for k, (spec, length) in enumerate(zip(algorithm.outputs, lengths, strict=True), len(algorithm.inputs)):
+            results.append(self.new(spec, number(0), count))
+            changes.append(self.new(spec, ahead, count))
+            places = [builder.ptrtoint(self.load(new[-1], DATA, POINTER), I64) for new in (results, changes)]
+            stage = self.enter(k, *places, length, stage)
+        self.put(self.pointers, total, builder.ptrtoint(work, I64))
+        self.put(self.meta, total * META_ENTRIES, count)
+        self.put(self.meta, total * META_ENTRIES + STAGE, stage)
+        memory = [ints, reals, *(builder.bitcast(m, POINTER) for m in (self.pointers, self.meta, work))]
+        self.answer(builder.call(self.run, [*memory, number(0), number(1)]), results, changes)
+        builder.position_at_end(self.declined)
+        builder.ret(self.integer(number(-1)))
+        return str(self.module)
+
+    def put(self, table: Any, k: int, value: Any) -> None:
+        self.builder.store(value, self.builder.gep(table, [number(k)]))
+
+    def enter(self, k: int, data: Any, slope: Any, length: Any, stage: Any) -> Any:
+        """Argument k into the tables; returns where the next one is staged."""
+        total, row = len(self.algorithm.arguments), k * META_ENTRIES
+        self.put(self.pointers, k, data)
+        self.put(self.pointers, total + 1 + k, slope)
+        self.put(self.meta, row, length)
+        self.put(self.meta, row + STAGE, stage)
+        self.put(self.meta, (total + 1 + k) * META_ENTRIES + STEP, length)
+        for table in (row, (total + 1 + k) * META_ENTRIES):
+            self.put(self.meta, table + 1, number(0))  # one sample
+        return self.builder.add(stage, length)
+
+    def is_none(self, place: Any) -> Any:
+        return self.builder.icmp_signed("==", self.builder.ptrtoint(place, I64), self.none)
+
+    def no_slope(self, place: Any) -> Any:
+        self.require(self.is_none(place))
+        return number(0)
+
+    def slope(self, place: Any, spec: Spec, length: Any) -> Any:
+        """The address of an input's slopes, 0 for None; all that are there must have as many directions."""
+        builder = self.builder
+        found = builder.alloca(I64)
+        builder.store(number(0), found)
+        with builder.if_then(builder.not_(self.is_none(place))):
+            flags = ir.Constant(I32, C_CONTIGUOUS | ALIGNED)
+            self.equal(self.load(place, TYPE, I64), self.array_type)
+            self.equal(self.load(place, DTYPE, I64), self.real)
+            self.equal(builder.and_(self.load(place, FLAGS, I32), flags), flags)
+            ahead = builder.sub(builder.sext(self.load(place, NDIM, I32), I64), number(len(spec.shape)))
+            self.require(builder.icmp_unsigned("<=", ahead, number(1)))
+            several = builder.icmp_signed("==", ahead, number(1))
+            shape = self.load(place, SHAPE, POINTER)
+            own = builder.gep(shape, [builder.mul(ahead, number(8))])
+            first = builder.load(builder.bitcast(builder.select(several, shape, self.one()), I64.as_pointer()))
+            self.check_shape(spec.shape, own)
+            with builder.if_else(builder.icmp_signed("<", builder.load(self.ahead), number(0))) as (new, old):
+                with new:
+                    builder.store(ahead, self.ahead)
+                    builder.store(first, self.directions)
+                with old:
+                    self.equal(ahead, builder.load(self.ahead))
+                    self.equal(first, builder.load(self.directions))
+            builder.store(builder.ptrtoint(self.load(place, DATA, POINTER), I64), found)
+        return builder.load(found)
+
+    def one(self) -> Any:
+        """The address of the number 1: what stands for the length of an axis that is not there."""
+        place = self.builder.alloca(I64)
+        self.builder.store(number(1), place)
+        return self.builder.bitcast(place, POINTER)
+
+    def axis_length(self, size: str | int) -> Any:
+        return number(size) if isinstance(size, int) else self.lengths[size]
+
+    def length(self, spec: Spec) -> Any:
+        length: Any = number(1)
+        for size in spec.shape:
+            length = self.builder.mul(length, self.axis_length(size))
+        return length
+
+    def new(self, spec: Spec, ahead: Any, count: Any) -> Any:
+        """A new array of an output's shape, with the axis for directions if `ahead` is 1."""
+        builder, axes = self.builder, len(spec.shape)
+        maker = ir.FunctionType(POINTER, [I32, I64.as_pointer(), POINTER, I32]).as_pointer()
+        shape = builder.alloca(I64, size=axes + 1)
+        for axis, size in enumerate((count, *map(self.axis_length, spec.shape))):
+            self.put(shape, axis, size)
+        first = builder.gep(shape, [builder.sub(number(1), ahead)])
+        dtype = builder.inttoptr(self.real, POINTER)
+        builder.call(self.known("Py_IncRef", ir.VoidType(), POINTER), [dtype])  # the new array takes it
+        rank = builder.trunc(builder.add(ahead, number(axes)), I32)
+        return builder.call(builder.inttoptr(self.new_array, maker), [rank, first, dtype, ir.Constant(I32, 0)])
+
+    def answer(self, status: Any, results: list[Any], changes: list[Any]) -> None:
+        builder = self.builder
+        with builder.if_then(builder.icmp_signed("!=", status, number(0))):
+            self.release([*results, *changes])
+            builder.ret(self.integer(status))
+        builder.ret(self.packed([self.packed(each) if len(each) > 1 else each[0] for each in (results, changes)]))
+
+    def packed(self, parts: list[Any]) -> Any:
+        """A tuple that takes over its parts."""
+        pack = self.known("PyTuple_Pack", POINTER, I64, variadic=True)
+        made = self.builder.call(pack, [number(len(parts)), *parts])
+        self.release(parts)
+        return made
+
+    def release(self, objects: list[Any]) -> None:
+        decrease = self.known("Py_DecRef", ir.VoidType(), POINTER)
+        for each in objects:
+            self.builder.call(decrease, [each])
+
+
+def wrapper(algorithm: Algorithm, present: tuple[bool, ...], inner: str, symbol: str, number: Number) -> str:
+    """LLVM code of the wrapper `symbol` around the function `inner`, a `push`."""
+    return _PushWrapper(algorithm, present, inner, symbol, number).write()
