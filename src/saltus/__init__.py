@@ -25,8 +25,10 @@ from saltus.derivatives import (
     aba_derivatives,
     rnea_derivatives,
 )
+from saltus.derivatives.jax_function import jax_function
 from saltus.derivatives.modes import jacobian, jvp
 from saltus.derivatives.products import vjp
+from saltus.derivatives.torch_function import torch_function
 from saltus.dynamics.aba import aba
 from saltus.dynamics.centroidal import (
     center_of_mass,
@@ -158,6 +160,7 @@ __all__ = [
     "integrate_jacobians",
     "interpolate",
     "jacobian",
+    "jax_function",
     "joint_accelerations",
     "joint_jacobian",
     "joint_jacobian_dot",
@@ -185,6 +188,7 @@ __all__ = [
     "set_threads",
     "step_derivatives",
     "task_torques",
+    "torch_function",
     "view",
     "vjp",
 ]

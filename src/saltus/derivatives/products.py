@@ -1,17 +1,19 @@
-"""Vector-Jacobian products by name of the function, without its Jacobian (pull_back.py)."""
+"""Vector-Jacobian products of the package's functions, without their Jacobians where there is a rule (pull_back.py)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from saltus.arrays import Array, ArrayLike
+from saltus.arrays import Array, ArrayLike, real_numbers
+from saltus.derivatives.modes import jacobian
+from saltus.derivatives.problem import arrays_of, problem
 from saltus.derivatives.pull_back import _aba_vjp, _forces_vjp, _nonlinear_effects_vjp, _rnea_vjp
 from saltus.dynamics.aba import aba
 from saltus.dynamics.kinematics import joint_velocities
 from saltus.dynamics.rnea import nonlinear_effects, rnea
 
-Rule = Callable[[Any, Sequence[ArrayLike], Any], tuple[Any, tuple[Array, ...]]]
+Rule = Callable[[Any, Sequence[ArrayLike], Any], tuple[Any, tuple[Array | None, ...]]]
 """(model, inputs, weights) -> outputs, and one gradient an input."""
 
 
@@ -36,16 +38,42 @@ def _aba(model: Any, inputs: Sequence[ArrayLike], weights: ArrayLike) -> tuple[A
 RULES: dict[Callable[..., Any], Rule] = {rnea: _rnea, nonlinear_effects: _nonlinear_effects, aba: _aba}
 
 
+def _contracted(
+    function: Callable[..., Any], model: Any, inputs: Sequence[ArrayLike], weights: Any
+) -> tuple[Any, tuple[Array | None, ...]]:
+    """For functions without a rule of their own: by the Jacobian."""
+    task = problem(function, model, inputs)
+    outputs, entries = function(model, *inputs), jacobian(function, model, inputs)
+    arrays = arrays_of(outputs, task.name)
+    given = weights if isinstance(weights, tuple) else (weights,)
+    if len(given) != len(arrays):
+        raise ValueError(f"{task.name}: {len(given)} weights for {len(arrays)} outputs, expected one for each")
+    gradients: list[Array | None] = []
+    for k, entry in enumerate(entries):
+        if entry is None:
+            gradients.append(None)
+            continue
+        total: Any = 0.0
+        for output, weight, J in zip(arrays, given, entry if isinstance(entry, tuple) else (entry,), strict=True):
+            own = output.shape[len(task.leading) :]
+            weight = real_numbers(weight, f"{task.name}: weights")
+            rows = weight.reshape(*weight.shape[: weight.ndim - len(own)], 1, -1)
+            total = total + rows @ J.reshape(*task.leading, rows.shape[-1], -1)
+        gradients.append(total.reshape(*total.shape[:-2], *task.arrays[k].tangent))
+    return outputs, tuple(gradients)
+
+
 def vjp(
     function: Callable[..., Any], model: Any, inputs: Sequence[ArrayLike], weights: Any
-) -> tuple[Any, tuple[Array, ...]]:
+) -> tuple[Any, tuple[Array | None, ...]]:
     """The outputs of `function(model, *inputs)`, and the gradients of their sum weighted by `weights`: one array an input,
-    each (..., nv) for configurations (along the tangent of `integrate`) as for velocities, torques and the like, and of the
-    shape of external forces for these.
+    (..., nv) for configurations, along the tangent of `integrate`, and of the input's shape for others; None for those that
+    do not change, like frames.
 
-    weights: of the shape of the outputs (a tuple if there are several). Leading axes broadcast as in the function itself.
+    weights: of the shape of the output, or a tuple if there are several. Leading axes broadcast as in the function itself.
 
-    Two sweeps over the robot, whatever its size, for `rnea`, `nonlinear_effects` and `aba`.
+    `rnea`, `nonlinear_effects` and `aba` take two sweeps over the robot, and no Jacobian is formed; of other functions it
+    is, by the mode "ad".
 
     >>> import numpy as np, saltus as sl
     >>> arm = sl.random_model(seed=0, bodies=3, kinds=["revolute"])
@@ -55,7 +83,4 @@ def vjp(
     True
     """
     rule = RULES.get(function)
-    if rule is None:
-        known = ", ".join(sorted(each.__name__ for each in RULES))
-        raise ValueError(f"vjp: the function is {function!r}, expected one of {known}")
-    return rule(model, inputs, weights)
+    return _contracted(function, model, inputs, weights) if rule is None else rule(model, inputs, weights)
