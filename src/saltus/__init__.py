@@ -18,16 +18,25 @@ from saltus.constraints.dynamics import ConstrainedDynamics, Solution
 from saltus.constraints.impact import Impact
 from saltus.constraints.inverse_dynamics import InverseDynamics
 from saltus.constraints.report import Status
-from saltus.derivatives import (
-    ABADerivatives,
-    ConstrainedDerivatives,
-    RNEADerivatives,
-    aba_derivatives,
-    rnea_derivatives,
+from saltus.derivatives.aba import ABADerivatives, aba_derivatives
+from saltus.derivatives.centroidal import (
+    CenterOfMassDerivatives,
+    CentroidalMomentumDerivatives,
+    center_of_mass_derivatives,
+    centroidal_momentum_derivatives,
+)
+from saltus.derivatives.constrained import ConstrainedDerivatives
+from saltus.derivatives.crba import crba_derivatives
+from saltus.derivatives.frame import (
+    FrameAccelerationDerivatives,
+    FrameVelocityDerivatives,
+    frame_acceleration_derivatives,
+    frame_velocity_derivatives,
 )
 from saltus.derivatives.jax_function import jax_function
 from saltus.derivatives.modes import jacobian, jvp
 from saltus.derivatives.products import vjp
+from saltus.derivatives.rnea import RNEADerivatives, nonlinear_effects_derivatives, rnea_derivatives
 from saltus.derivatives.torch_function import torch_function
 from saltus.dynamics.aba import aba
 from saltus.dynamics.centroidal import (
@@ -103,13 +112,19 @@ __version__ = "0.1.0"
 
 __all__ = [
     "LTL",
+    "ABADerivatives",
     "Actuator",
+    "CenterOfMassDerivatives",
+    "CentroidalMomentumDerivatives",
+    "ConstrainedDerivatives",
     "ConstrainedDynamics",
     "Constraint",
     "Contact",
     "Drift",
     "Frame",
+    "FrameAccelerationDerivatives",
     "FrameKind",
+    "FrameVelocityDerivatives",
     "Impact",
     "Interrupted",
     "InverseDynamics",
@@ -123,6 +138,7 @@ __all__ = [
     "Model",
     "ModelBuilder",
     "ModelError",
+    "RNEADerivatives",
     "RobotFrames",
     "RolloutError",
     "Shape",
@@ -134,26 +150,32 @@ __all__ = [
     "Trajectory",
     "UserRows",
     "aba",
+    "aba_derivatives",
     "center_of_mass",
+    "center_of_mass_derivatives",
     "center_of_mass_jacobian",
     "center_of_mass_task",
     "centroidal_momentum",
+    "centroidal_momentum_derivatives",
     "centroidal_momentum_drift",
     "centroidal_momentum_matrix",
     "centroidal_momentum_rate",
     "conservation_drift",
     "constraint_drift",
     "crba",
+    "crba_derivatives",
     "difference",
     "difference_jacobians",
     "distance",
     "forward_kinematics",
     "frame_acceleration",
+    "frame_acceleration_derivatives",
     "frame_jacobian",
     "frame_jacobian_dot",
     "frame_placement",
     "frame_placements",
     "frame_velocity",
+    "frame_velocity_derivatives",
     "get_threads",
     "gravity",
     "integrate",
@@ -177,10 +199,12 @@ __all__ = [
     "model_loops",
     "motors_of",
     "nonlinear_effects",
+    "nonlinear_effects_derivatives",
     "potential_energy",
     "random_configuration",
     "random_model",
     "rnea",
+    "rnea_derivatives",
     "robot_frames",
     "robot_names",
     "rollout",

@@ -186,8 +186,11 @@ class ConstrainedDynamics:
         start: ArrayLike | None = None,
         external: ArrayLike | None = None,
         rows: ArrayLike | None = None,
+        mode: str = "analytical",
     ) -> ConstrainedDerivatives:
         """How accelerations and forces change with `q` (..., nq), `v` and `tau` (..., nv); arguments as in `solve`.
+
+        mode: "analytical", "ad", "fd" or "fdc" (see `jacobian`); derivatives by gains are always analytical.
 
         The solution comes along. Rows of users count as constant.
 
@@ -201,7 +204,7 @@ class ConstrainedDynamics:
         """
         from saltus.derivatives.constrained import differentiate
 
-        return differentiate(self, q, v, tau, active, target, start, external, rows)
+        return differentiate(self, q, v, tau, active, target, start, external, rows, mode)
 
     def impact(
         self,

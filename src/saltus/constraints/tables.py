@@ -37,8 +37,8 @@ CONSTRAINT_INTS: Layout = INTS.extended(
 which a dense matrix is factored. `mover`: the degrees of freedom that move body a or b of a constraint, from the leaves
 to the root. `joined`: as `above`, in the tree along which a matrix can be factored that ties the bodies of each loop.
 `listed`: for the p-th four degrees of freedom, from `first_touched[p]` to `end_touched[p]` those whose torques they change
-(derivatives), and from `first_felt[p]` to `end_felt[p]` the rows. `given`: the first of the user's rows that the constraint has, or -1. `passive`: the degrees of freedom without
-actuators, `passives` many, for inverse dynamics.
+(derivatives), and from `first_felt[p]` to `end_felt[p]` the rows. `given`: the first of the user's rows that the constraint
+has, or -1. `passive`: the degrees of freedom without actuators, `passives` many, for inverse dynamics.
 
 `supports`: the body moves a constrained one. Of its children only those that do: `inner`, there are some; `near`, the
 body just after is one; `fork_held`, one is not the body just after; `last_held`, it is the last one of its parent.
@@ -153,8 +153,8 @@ def moving(model: Model, constraint: Constraint) -> list[int]:
 def influences(
     model: Model, constraints: Sequence[Constraint], movers: Sequence[Sequence[int]]
 ) -> tuple[list[list[int]], list[list[int]]]:
-    """For every four degrees of freedom in turn: those whose torques change with them, accelerations and forces of constraints
-    held, and the rows that do."""
+    """For every four degrees of freedom in turn: those whose torques change with them, accelerations and forces of
+    constraints held, and the rows that do."""
     related: list[set[int]] = [set() for _ in range(model.nv)]
     for joint in model.joints[1:]:
         chain, above = set(range(joint.iv, joint.iv + joint.nv)), joint.parent
@@ -175,9 +175,7 @@ def influences(
                 related[k] |= set(dofs)
         start += constraint.dim
     fours = [slice(j, j + 4) for j in range(0, model.nv, 4)]
-    return [sorted(set().union(*related[four])) for four in fours], [
-        sorted(set().union(*rows[four])) for four in fours
-    ]
+    return [sorted(set().union(*related[four])) for four in fours], [sorted(set().union(*rows[four])) for four in fours]
 
 
 def elimination_tree(

@@ -14,11 +14,12 @@ from typing import NamedTuple
 import numpy as np
 
 from saltus.arrays import Array, ArrayLike
-from saltus.dynamics.panel import clear, multiply
+from saltus.derivatives.modes import jacobian, register
 from saltus.derivatives.rnea import rnea_derivatives
 from saltus.derivatives.sweep import AXES, BODIES, sweep_back, sweep_out
 from saltus.dynamics.aba import aba
 from saltus.dynamics.ltl import factor, invert
+from saltus.dynamics.panel import clear, multiply
 from saltus.kernel import Layout, Quad
 from saltus.model.model import Model
 from saltus.model.tree import algorithm
@@ -62,9 +63,11 @@ _aba_derivatives.when_coupled = _solve_coupled
 
 
 def aba_derivatives(
-    model: Model, q: ArrayLike, v: ArrayLike, tau: ArrayLike, forces: ArrayLike | None = None
+    model: Model, q: ArrayLike, v: ArrayLike, tau: ArrayLike, forces: ArrayLike | None = None, mode: str = "analytical"
 ) -> ABADerivatives:
     """How the accelerations of `aba` change with `q` (..., nq), `v` and `tau` (..., nv).
+
+    `forces` as in `aba`; mode: "analytical", "ad", "fd" or "fdc" (see `jacobian`).
 
     >>> import numpy as np, saltus as sl
     >>> arm = sl.random_model(seed=0, bodies=3, kinds=["revolute"])
@@ -74,5 +77,11 @@ def aba_derivatives(
     >>> bool(np.allclose(D.da_dv[:, 0], slope))
     True
     """
+    if mode != "analytical":
+        inputs = (q, v, tau) if forces is None else (q, v, tau, forces)
+        return ABADerivatives(*jacobian(aba, model, inputs, mode)[:3])
     a = aba(model, q, v, tau, forces)
     return ABADerivatives(*_aba_derivatives.call(model, (q, v, a) if forces is None else (q, v, a, forces)))
+
+
+register(aba, aba_derivatives)

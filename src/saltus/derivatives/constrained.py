@@ -1,4 +1,4 @@
-"""Analytical derivatives of constrained dynamics: of accelerations and of forces, exact also where constraints are redundant.
+"""Analytical derivatives of constrained dynamics: accelerations and forces, exact also where constraints are redundant.
 
     M a - J^T f = tau - b,   J a = goal        =>       d[a; f] = -[[A, T], [N, G]] [d(rnea - J^T f); d(rows - goal)]
 
@@ -18,8 +18,8 @@ mu. After one iteration (methods `soft`) G = P is exact, too. O(n^3 + n^2 m + m^
 | dJ a + d gamma | in `df_dq`, `df_dv` | likewise | nm nv |
 | J, J M^-1 | `J`, `Z` | | nm nv |
 
-References: M. Kudruss, P. Manns, C. Kirches, Efficient derivative evaluation for rigid-body dynamics (2019), proposition 3 and
-algorithm 4; R. Budhiraja, Multi-body locomotion (2019), equation 3.16.
+References: M. Kudruss, P. Manns, C. Kirches, Efficient derivative evaluation for rigid-body dynamics (2019), proposition 3
+and algorithm 4; R. Budhiraja, Multi-body locomotion (2019), equation 3.16.
 """
 
 from __future__ import annotations
@@ -35,6 +35,9 @@ from saltus.constraints.dynamics import ConstrainedDynamics, Solution
 from saltus.constraints.system import take_rows
 from saltus.constraints.tables import constrained
 from saltus.derivatives.constraint_rows import differentiate_rows, measure_rows, turn_forces
+from saltus.derivatives.modes import jacobian, register
+from saltus.derivatives.sweep import AXES, BODIES, sweep_back, sweep_out
+from saltus.dynamics.ltl import factor, invert
 from saltus.dynamics.panel import (
     add_product,
     add_sparse,
@@ -46,13 +49,11 @@ from saltus.dynamics.panel import (
     multiply,
     store_tile,
 )
-from saltus.derivatives.sweep import AXES, BODIES, sweep_back, sweep_out
-from saltus.dynamics.ltl import factor, invert
 from saltus.kernel import Layout, Quad, fabs, four, kernel, ld, less, lift, maximum, select, some, st, zero
 
 STILL, ROUNDING = 1e-13, 2e-15
-"""The change of R^k, whose entries are of size one, at which G stands still; and that of the Delassus matrix's inverse, by its
-condition, which redundant rows keep up for ever."""
+"""The change of R^k, whose entries are of size one, at which G stands still; and that of the Delassus matrix's inverse, by
+its condition, which redundant rows keep up for ever."""
 
 WORK = Layout(
     nj=BODIES,
@@ -263,6 +264,7 @@ def differentiate(
     start: ArrayLike | None,
     external: ArrayLike | None,
     rows: ArrayLike | None,
+    mode: str,
 ) -> ConstrainedDerivatives:
     """What `ConstrainedDynamics.derivatives` does."""
     solution = dynamics.solve(q, v, tau, active, target, start, external, rows)
@@ -271,4 +273,20 @@ def differentiate(
         q, v, solution.a, solution.forces, everything if active is None else active, given if rows is None else rows,
     )  # fmt: skip
     answers = _constrained_derivatives.call(dynamics.problem, inputs if external is None else (*inputs, external))
-    return ConstrainedDerivatives(solution, *answers, dynamics.constraints)
+    found = ConstrainedDerivatives(solution, *answers, dynamics.constraints)
+    if mode == "analytical":
+        return found
+    goal = np.zeros(dynamics.problem.nm) if target is None else target
+    entries = jacobian(ConstrainedDynamics.solve, dynamics, (q, v, tau, active, goal, start, external, rows), mode)
+    names = {"q": 0, "v": 1, "tau": 2, "target": 4}
+    slopes = {f"d{out}_d{name}": entries[k][n] for name, k in names.items() for n, out in enumerate("af")}
+    return found._replace(**slopes)
+
+
+def _by_state(dynamics: ConstrainedDynamics, *inputs: ArrayLike) -> tuple[tuple[Array, Array], ...]:
+    """Of accelerations and forces, an entry for each of q, v and tau."""
+    D = dynamics.derivatives(*inputs)
+    return (D.da_dq, D.df_dq), (D.da_dv, D.df_dv), (D.da_dtau, D.df_dtau)
+
+
+register(ConstrainedDynamics.solve, _by_state)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from saltus.arrays import Array, ArrayLike
+from saltus.derivatives.modes import jacobian, register
 from saltus.derivatives.sweep import AXES, BODIES, sweep_back, sweep_out
+from saltus.dynamics.rnea import nonlinear_effects, rnea
 from saltus.kernel import Layout, kernel, ld, st
 from saltus.model.model import Model
 from saltus.model.tree import algorithm
@@ -40,10 +42,22 @@ def _rnea_derivatives(tree, q, v, a, forces, w, dtau_dq, dtau_dv, dtau_da):
     fill_lower(tree, dtau_da)
 
 
+@algorithm(
+    inputs={"q": "nq", "v": "nv", "forces": "nj 6 optional"},
+    outputs={"dtau_dq": "nv nv zeroed", "dtau_dv": "nv nv zeroed"},
+    work=Layout(nj=BODIES, nv=AXES, nvv={"M": None}),
+)
+def _nonlinear_effects_derivatives(tree, q, v, forces, w, dtau_dq, dtau_dv):
+    sweep_out(tree, q, v, None, forces, w)
+    sweep_back(tree, w, w.M, dtau_dq, dtau_dv)
+
+
 def rnea_derivatives(
-    model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike, forces: ArrayLike | None = None
+    model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike, forces: ArrayLike | None = None, mode: str = "analytical"
 ) -> RNEADerivatives:
     """How the torques of `rnea` change with `q` (..., nq), `v` and `a` (..., nv).
+
+    `forces` as in `rnea`; mode: "analytical", "ad", "fd" or "fdc" (see `jacobian`).
 
     >>> import numpy as np, saltus as sl
     >>> arm = sl.random_model(seed=0, bodies=3, kinds=["revolute"])
@@ -53,4 +67,30 @@ def rnea_derivatives(
     >>> bool(np.allclose(D.dtau_dv[:, 0], slope))
     True
     """
-    return RNEADerivatives(*_rnea_derivatives.call(model, (q, v, a) if forces is None else (q, v, a, forces)))
+    inputs = (q, v, a) if forces is None else (q, v, a, forces)
+    if mode != "analytical":
+        return RNEADerivatives(*jacobian(rnea, model, inputs, mode)[:3])
+    return RNEADerivatives(*_rnea_derivatives.call(model, inputs))
+
+
+def nonlinear_effects_derivatives(
+    model: Model, q: ArrayLike, v: ArrayLike, forces: ArrayLike | None = None, mode: str = "analytical"
+) -> tuple[Array, Array]:
+    """How the torques of `nonlinear_effects` change with `q` (..., nq) and `v` (..., nv): (dtau_dq, dtau_dv),
+    each (..., nv, nv).
+
+    >>> import numpy as np, saltus as sl
+    >>> arm = sl.random_model(seed=0, bodies=3, kinds=["revolute"])
+    >>> dtau_dq, dtau_dv = sl.nonlinear_effects_derivatives(arm, arm.neutral(), np.zeros(3))
+    >>> dtau_dv.any()
+    np.False_
+    """
+    inputs = (q, v) if forces is None else (q, v, forces)
+    if mode != "analytical":
+        return jacobian(nonlinear_effects, model, inputs, mode)[:2]  # type: ignore[return-value]
+    dtau_dq, dtau_dv = _nonlinear_effects_derivatives.call(model, inputs)
+    return dtau_dq, dtau_dv
+
+
+register(rnea, rnea_derivatives)
+register(nonlinear_effects, nonlinear_effects_derivatives)

@@ -15,7 +15,7 @@ psi'', the part of the motion that does not turn along. Torques therefore change
 | paper | code | what |
 |---|---|---|
 | S_k | `axis` | motion along degree of freedom k |
-| psi'_k = v_p x S_k, psi''_k = a_p x S_k + v_p x psi'_k | `psi_dot`, `psi_ddot` | of k, gravity taken as an acceleration of the world |
+| psi'_k = v_p x S_k, psi''_k = a_p x S_k + v_p x psi'_k | `psi_dot`, `psi_ddot` | of k; the world accelerates |
 | y'_k = psi'_k + v_i x S_k | `upsilon_dot` | of k |
 | I_i, I_i v, B_i, F_i | `composite`, `momentum`, `rate`, `force` | of body i, then summed up with all that it carries |
 
@@ -54,8 +54,8 @@ AXES: dict[str, type | None] = {"axis": Motion, "psi_dot": Motion, "psi_ddot": M
 
 @kernel
 def sweep_out(tree, q, v, a, forces, w):
-    """To the leaves: motions of bodies and axes, and the inertias, momenta and forces of each body. `a` may be None (zero), and
-    so may `forces` (external ones, as in `rnea`)."""
+    """To the leaves: motions of bodies and axes, and the inertias, momenta and forces of each body. `a` may be None (zero),
+    and so may `forces` (external ones, as in `rnea`)."""
     o, g = zero(q), tree.gravity[0]
     none, one = Vec3(o, o, o), lift(1.0, o)
     X = SE3(Mat3(one, o, o, o, one, o, o, o, one), none)

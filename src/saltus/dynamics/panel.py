@@ -1,7 +1,8 @@
 """Products of dense matrices inside kernels, four columns at a time.
 
 Columns j to j + 3 of the right factor are copied to a panel, which stays in the nearest cache (and may so be overwritten by
-the product); three rows of the left factor go over it at once, so that twelve sums stay in registers. At the edges the last row and the last column are taken again: no kernel has two cases.
+the product); three rows of the left factor go over it at once, so that twelve sums stay in registers. At the edges the last
+row and the last column are taken again: no kernel has two cases.
 """
 
 from __future__ import annotations
