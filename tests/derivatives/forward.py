@@ -24,3 +24,7 @@ def exact_jacobians(algorithm: Algorithm, model: sl.Model, *inputs: Any) -> list
             slopes = [steps if n == k else None for n in range(len(inputs))]
             found.append([np.moveaxis(x, 0, -1) for x in push_forward(algorithm, model, inputs, slopes)[1]])
     return found
+
+
+ERRORS = {"ad": 1e-12, "fdc": 1e-8, "fd": 1e-6}
+"""Of each mode, relative to the largest entry, on states of ordinary size."""

@@ -8,7 +8,7 @@ import pytest
 import saltus as sl
 from saltus.dynamics.centroidal import _centroidal_momentum
 from tests.closeness import assert_close
-from tests.derivatives.forward import exact_jacobians
+from tests.derivatives.forward import ERRORS, exact_jacobians
 from tests.dynamics.test_against_pinocchio import SINGULAR, load
 from tests.generators import TREES, State, chain, floating_tree, make_tree, mimic_tree, random_state
 from tests.model.robots import LOADABLE
@@ -63,6 +63,18 @@ def test_matrices_that_have_functions_of_their_own() -> None:
     A, J = sl.centroidal_momentum_matrix(model, s.q), sl.center_of_mass_jacobian(model, s.q)
     assert_close((h.dh_dv, h.drate_da), (A, A), 1e-13)
     assert_close((c.dposition_dq, c.dvelocity_dv, c.dacceleration_da), (J, J, J), 1e-13)
+
+
+@pytest.mark.parametrize("mode", ERRORS)
+def test_other_modes(mode: str) -> None:
+    model = floating_tree(seed=5, bodies=6)
+    s = random_state(model, 1, 3)
+    of_com = sl.center_of_mass_derivatives(model, s.q, s.v, s.a)
+    of_h = sl.centroidal_momentum_derivatives(model, s.q, s.v, s.a)
+    assert_close(sl.center_of_mass_derivatives(model, s.q, s.v, s.a, mode), of_com, ERRORS[mode])
+    assert_close(sl.centroidal_momentum_derivatives(model, s.q, s.v, s.a, mode), of_h, ERRORS[mode])
+    found = sl.jacobian(sl.centroidal_momentum, model, (s.q, s.v), "analytical")
+    assert_close(found + sl.jacobian(sl.centroidal_momentum_rate, model, (s.q, s.v, s.a), "analytical"), of_h, 1e-14)
 
 
 def test_mimic_joints_against_central_differences() -> None:

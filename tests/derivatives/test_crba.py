@@ -8,7 +8,7 @@ import pytest
 import saltus as sl
 from saltus.dynamics.crba import _crba
 from tests.closeness import assert_close
-from tests.derivatives.forward import exact_jacobians
+from tests.derivatives.forward import ERRORS, exact_jacobians
 from tests.dynamics.test_against_pinocchio import load
 from tests.generators import TREES, floating_tree, make_tree, mimic_tree, random_state
 from tests.model.robots import LOADABLE
@@ -42,6 +42,21 @@ def test_christoffel_symbols_are_the_nonlinear_effects() -> None:
     dM = sl.crba_derivatives(model, s.q)
     forces = np.einsum("ijk,j,k", dM, s.v, s.v) - 0.5 * np.einsum("jki,j,k", dM, s.v, s.v)
     assert_close(forces, sl.nonlinear_effects(model, s.q, s.v) - sl.gravity(model, s.q), 1e-12)
+
+
+@pytest.mark.parametrize("mode", ERRORS)
+def test_other_modes(mode: str) -> None:
+    model = floating_tree(seed=5, bodies=6)
+    q = random_state(model, 1, 3).q
+    right = sl.crba_derivatives(model, q)
+    assert_close(sl.crba_derivatives(model, q, mode), right, ERRORS[mode])
+    assert_close(sl.jacobian(sl.crba, model, (q,), "analytical"), (right,), 0.0)
+
+
+def test_unknown_mode() -> None:
+    model = sl.random_model(seed=0, bodies=2)
+    with pytest.raises(ValueError, match="mode is 'exact', expected one of 'analytical', 'ad', 'fd', 'fdc'"):
+        sl.crba_derivatives(model, model.neutral(), "exact")
 
 
 def test_mimic_joints_against_central_differences() -> None:

@@ -10,7 +10,7 @@ import pytest
 import saltus as sl
 from saltus.dynamics.frame import FRAME, REFERENCES, _frame_motion, select
 from tests.closeness import assert_close
-from tests.derivatives.forward import exact_jacobians
+from tests.derivatives.forward import ERRORS, exact_jacobians
 from tests.dynamics.test_against_pinocchio import REFERENCES as SEEN
 from tests.dynamics.test_against_pinocchio import load
 from tests.generators import TREES, State, chain, floating_tree, make_tree, mimic_tree, random_state
@@ -30,15 +30,10 @@ def both(model: sl.Model, s: State, frame: str | int, reference: str) -> tuple[A
 def compare_with_dual_numbers(model: sl.Model, s: State, frame: int, reference: str) -> None:
     which = select(model, FRAME, frame, reference)
     (v_q, a_q), (v_v, a_v), (_, a_a) = exact_jacobians(_frame_motion, model, which, s.q, s.v, s.a)
-    speed, change = (max(1.0, float(np.abs(x).max())) for x in (s.v, a_q))
-    for ours, right, scale in zip(
-        both(model, s, frame, reference),
-        (v_q, v_v, a_q, a_v, a_a),
-        (max(speed, np.abs(v_q).max()), max(1.0, np.abs(v_v).max()), max(speed**2, change), max(speed, np.abs(a_v).max()),
-         max(1.0, np.abs(a_a).max())),
-        strict=True,
-    ):  # fmt: skip
-        assert_close(ours, right, 1e-12, float(scale), f"{reference}, frame {frame}")
+    speed = max(1.0, float(np.abs(s.v).max()))
+    right, sizes = (v_q, v_v, a_q, a_v, a_a), (speed, 1.0, speed**2, speed, 1.0)
+    for ours, exact, size in zip(both(model, s, frame, reference), right, sizes, strict=True):
+        assert_close(ours, exact, 1e-12, max(size, np.abs(exact).max()), f"{reference}, frame {frame}")
 
 
 @each_reference
@@ -81,6 +76,21 @@ def test_against_pinocchio(name: str) -> None:
                     v_q, a_q = with_fixed_point(v_q, v_v, speed[3:]), with_fixed_point(a_q, a_a, rise[3:])
                 for ours, theirs in zip((v_q, v_v, a_q, a_v, a_a), right, strict=True):
                     assert_close(ours, theirs, 1e-11, max(1.0, np.abs(theirs).max()), reference)
+
+
+@each_reference
+@pytest.mark.parametrize("mode", ERRORS)
+def test_other_modes(mode: str, reference: str) -> None:
+    model = floating_tree(seed=5, bodies=6)
+    s, frame = random_state(model, 1, 3), len(model.frames) - 1
+    of_v = sl.frame_velocity_derivatives(model, s.q, s.v, frame, reference)
+    of_a = sl.frame_acceleration_derivatives(model, s.q, s.v, s.a, frame, reference)
+    assert_close(sl.frame_velocity_derivatives(model, s.q, s.v, frame, reference, mode), of_v, ERRORS[mode])
+    assert_close(sl.frame_acceleration_derivatives(model, s.q, s.v, s.a, frame, reference, mode), of_a, ERRORS[mode])
+    found = sl.jacobian(sl.frame_velocity, model, (s.q, s.v, frame, reference), "analytical")
+    assert_close(found[:2], tuple(of_v), 0.0)
+    found = sl.jacobian(sl.frame_acceleration, model, (s.q, s.v, s.a, frame, reference), "analytical")
+    assert_close(found[:3], tuple(of_a), 0.0)
 
 
 @each_reference

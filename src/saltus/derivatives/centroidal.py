@@ -23,10 +23,18 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+
 from saltus.arrays import Array, ArrayLike
+from saltus.derivatives.modes import jacobian, register
 from saltus.derivatives.rate import coriolis
 from saltus.derivatives.sweep import AXES, BODIES, sweep_out
-from saltus.dynamics.centroidal import center_or_origin
+from saltus.dynamics.centroidal import (
+    center_of_mass,
+    center_or_origin,
+    centroidal_momentum,
+    centroidal_momentum_rate,
+)
 from saltus.dynamics.frame import store_column
 from saltus.kernel import Layout, kernel, st
 from saltus.model.model import Model
@@ -147,8 +155,12 @@ def _center_of_mass_derivatives(
         store_column3(dacceleration_da, nv, k, along_v.lin * per_mass)
 
 
-def center_of_mass_derivatives(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> CenterOfMassDerivatives:
+def center_of_mass_derivatives(
+    model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike, mode: str = "analytical"
+) -> CenterOfMassDerivatives:
     """How position, velocity and acceleration of the centre of mass change with `q` (..., nq), `v` and `a` (..., nv).
+
+    mode: "analytical", "ad", "fd" or "fdc" (see `jacobian`).
 
     >>> import numpy as np, saltus as sl
     >>> arm = sl.random_model(seed=0, bodies=3, kinds=["revolute"])
@@ -158,13 +170,18 @@ def center_of_mass_derivatives(model: Model, q: ArrayLike, v: ArrayLike, a: Arra
     >>> bool(np.allclose(D.dacceleration_dq @ dq, (ahead - behind) / (2 * h)))
     True
     """
+    if mode != "analytical":
+        along_q, along_v, along_a = jacobian(center_of_mass, model, (q, v, a), mode)
+        return CenterOfMassDerivatives(along_q[0], along_q[1], along_v[1], along_q[2], along_v[2], along_a[2])
     return CenterOfMassDerivatives(*_center_of_mass_derivatives.call(model, (q, v, a)))
 
 
 def centroidal_momentum_derivatives(
-    model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike
+    model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike, mode: str = "analytical"
 ) -> CentroidalMomentumDerivatives:
     """How `centroidal_momentum` and `centroidal_momentum_rate` change with `q` (..., nq), `v` and `a` (..., nv).
+
+    mode: "analytical", "ad", "fd" or "fdc" (see `jacobian`).
 
     >>> import numpy as np, saltus as sl
     >>> arm = sl.random_model(seed=0, bodies=3, kinds=["revolute"])
@@ -174,4 +191,11 @@ def centroidal_momentum_derivatives(
     >>> bool(np.allclose(D.drate_dq @ dq, (ahead - behind) / (2 * h)))
     True
     """
+    if mode != "analytical":
+        momentum = jacobian(centroidal_momentum, model, (q, v), mode)
+        return CentroidalMomentumDerivatives(*momentum, *jacobian(centroidal_momentum_rate, model, (q, v, a), mode))
     return CentroidalMomentumDerivatives(*_centroidal_momentum_derivatives.call(model, (q, v, a)))
+
+
+register(centroidal_momentum, lambda model, q, v: centroidal_momentum_derivatives(model, q, v, np.zeros(model.nv))[:2])
+register(centroidal_momentum_rate, lambda model, q, v, a: centroidal_momentum_derivatives(model, q, v, a)[2:])

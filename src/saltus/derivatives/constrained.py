@@ -98,7 +98,7 @@ def add_term(tree, alive, w, G):
         for k in range(nm):
             w.rows_panel[k] = w.rows_panel[k] * tree.mu[k]
         for i in range(0, nm, 3):
-            tile = add_product(empty_tile(change * 0.0), w.P, nm, 1, i, nm, w.rows_panel, nm)
+            tile = add_product(empty_tile(G), w.P, nm, 1, i, nm, w.rows_panel, nm)
             before = load_tile(w.term, nm, nm, i, j)
             store_tile(w.term, nm, nm, i, j, tile)
             moved = maximum(apart(tile.a, before.a), maximum(apart(tile.b, before.b), apart(tile.c, before.c)))
@@ -127,7 +127,7 @@ def invert_system(tree, w, da_dtau, da_dtarget, df_dtau, df_dtarget):
             end = tree.end_row[c]
             for r in range(tree.first_row[c], end, 3):
                 movers, last = tree.first_mover[c], tree.end_mover[c]
-                tile = add_sparse(empty_tile(zero(da_dtau)), w.J, nv, r, end, w.panel, tree.mover, movers, last)
+                tile = add_sparse(empty_tile(da_dtau), w.J, nv, r, end, w.panel, tree.mover, movers, last)
                 store_tile(w.Z, nv, end, r, j, tile)
     for c in range(tree.nc):  # Z J^T + mu, its lower triangle
         for s in range(tree.first_row[c], tree.end_row[c]):
@@ -161,11 +161,11 @@ def apply_inverse(tree, w, da_dtau, da_dtarget, df_dtau, df_dtarget, da, df):
         load_sparse(da, nv, j, -1.0, w.panel, tree.listed, first, end)
         load_sparse(df, nv, j, -1.0, w.rows_panel, tree.listed, first_row, end_row)
         for i in range(0, nv, 3):
-            tile = add_sparse(empty_tile(zero(da)), da_dtau, nv, i, nv, w.panel, tree.listed, first, end)
+            tile = add_sparse(empty_tile(da), da_dtau, nv, i, nv, w.panel, tree.listed, first, end)
             tile = add_sparse(tile, da_dtarget, nm, i, nv, w.rows_panel, tree.listed, first_row, end_row)
             store_tile(da, nv, nv, i, j, tile)
         for i in range(0, nm, 3):
-            tile = add_sparse(empty_tile(zero(da)), df_dtau, nv, i, nm, w.panel, tree.listed, first, end)
+            tile = add_sparse(empty_tile(da), df_dtau, nv, i, nm, w.panel, tree.listed, first, end)
             tile = add_sparse(tile, df_dtarget, nm, i, nm, w.rows_panel, tree.listed, first_row, end_row)
             store_tile(df, nv, nm, i, j, tile)
 

@@ -25,8 +25,9 @@ given directions.
 from __future__ import annotations
 
 from saltus.arrays import Array, ArrayLike
+from saltus.derivatives.modes import jacobian, register
 from saltus.derivatives.rate import inertia_rate
-from saltus.dynamics.crba import COMPOSITE, collect, place_bodies
+from saltus.dynamics.crba import COMPOSITE, collect, crba, place_bodies
 from saltus.kernel import Layout, kernel, st, zero
 from saltus.model.model import Model
 from saltus.model.tree import algorithm
@@ -78,9 +79,11 @@ def _crba_derivatives(tree, q, w, dM):
                 k = tree.above[k]
 
 
-def crba_derivatives(model: Model, q: ArrayLike) -> Array:
+def crba_derivatives(model: Model, q: ArrayLike, mode: str = "analytical") -> Array:
     """How the inertia matrix changes with `q` (..., nq): dM_dq (..., nv, nv, nv), its last axis the direction in the tangent
     of `integrate`.
+
+    mode: "analytical", "ad", "fd" or "fdc" (see `jacobian`).
 
     >>> import numpy as np, saltus as sl
     >>> arm = sl.random_model(seed=0, bodies=3, kinds=["revolute"])
@@ -89,5 +92,8 @@ def crba_derivatives(model: Model, q: ArrayLike) -> Array:
     >>> bool(np.allclose(sl.crba_derivatives(arm, q) @ dq, slope))
     True
     """
-    dM: Array = _crba_derivatives.call(model, (q,))
+    dM: Array = _crba_derivatives.call(model, (q,)) if mode == "analytical" else jacobian(crba, model, (q,), mode)[0]
     return dM
+
+
+register(crba, lambda model, q: (crba_derivatives(model, q),))

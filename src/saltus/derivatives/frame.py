@@ -26,11 +26,14 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from saltus.arrays import Array, ArrayLike
+from saltus.derivatives.modes import jacobian, register
 from saltus.dynamics.frame import (
     FRAME,
     LOCAL,
     WORLD,
     axis_seen_in,
+    frame_acceleration,
+    frame_velocity,
     load_column,
     seen,
     select,
@@ -153,9 +156,11 @@ def _frame_acceleration_derivatives(tree, which, q, v, a, w, da_dq, da_dv, da_da
 
 
 def frame_velocity_derivatives(
-    model: Model, q: ArrayLike, v: ArrayLike, frame: str | int, reference: str = "local"
+    model: Model, q: ArrayLike, v: ArrayLike, frame: str | int, reference: str = "local", mode: str = "analytical"
 ) -> FrameVelocityDerivatives:
     """How the velocity of a frame, by name or index, changes with `q` (..., nq) and `v` (..., nv).
+
+    mode: "analytical", "ad", "fd" or "fdc" (see `jacobian`).
 
     >>> import numpy as np, saltus as sl
     >>> arm = sl.random_model(seed=0, bodies=3, kinds=["revolute"])
@@ -165,6 +170,8 @@ def frame_velocity_derivatives(
     >>> bool(np.allclose(D.dv_dq @ dq, slope))
     True
     """
+    if mode != "analytical":
+        return FrameVelocityDerivatives(*jacobian(frame_velocity, model, (q, v, frame, reference), mode)[:2])
     chosen = select(model, FRAME, frame, reference)
     return FrameVelocityDerivatives(*_frame_velocity_derivatives.call(model, (chosen, q, v)))
 
@@ -176,8 +183,11 @@ def frame_acceleration_derivatives(
     a: ArrayLike,
     frame: str | int,
     reference: str = "local",
+    mode: str = "analytical",
 ) -> FrameAccelerationDerivatives:
     """How the spatial acceleration of a frame, by name or index, changes with `q` (..., nq), `v` and `a` (..., nv).
+
+    mode: "analytical", "ad", "fd" or "fdc" (see `jacobian`).
 
     >>> import numpy as np, saltus as sl
     >>> arm = sl.random_model(seed=0, bodies=3, kinds=["revolute"])
@@ -187,5 +197,11 @@ def frame_acceleration_derivatives(
     >>> bool(np.allclose(D.da_dv @ dv, (ahead - behind) / (2 * h)))
     True
     """
+    if mode != "analytical":
+        return FrameAccelerationDerivatives(*jacobian(frame_acceleration, model, (q, v, a, frame, reference), mode)[:3])
     chosen = select(model, FRAME, frame, reference)
     return FrameAccelerationDerivatives(*_frame_acceleration_derivatives.call(model, (chosen, q, v, a)))
+
+
+register(frame_velocity, frame_velocity_derivatives)
+register(frame_acceleration, frame_acceleration_derivatives)

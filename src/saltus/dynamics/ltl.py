@@ -144,15 +144,15 @@ def _ltl_solve(tree, U, D, x, w, y):
 def invert(above, n, U, D, panel, inverse):
     """The inverse, both triangles, of the matrix with factors U and D; `panel` holds n quads."""
     o = zero(inverse)
-    none, one = quad(o, o, o, o), lift(1.0, o)
+    none, one = quad(inverse, o, o, o, o), lift(1.0, o)
     for j in range(0, n, 4):  # four columns at a time
         for k in range(n):
             panel[k] = none
         second, third, last = min(j + 1, n - 1), min(j + 2, n - 1), min(j + 3, n - 1)
-        panel[j] = quad(one, o, o, o)
-        panel[second] = panel[second] + quad(o, one, o, o)
-        panel[third] = panel[third] + quad(o, o, one, o)
-        panel[last] = panel[last] + quad(o, o, o, one)
+        panel[j] = quad(inverse, one, o, o, o)
+        panel[second] = panel[second] + quad(inverse, o, one, o, o)
+        panel[third] = panel[third] + quad(inverse, o, o, one, o)
+        panel[last] = panel[last] + quad(inverse, o, o, o, one)
         for k in range(last, -1, -1):  # D^-1 U^-1; what comes after the last column is zero
             entry, i = panel[k], above[k]
             while i >= 0:

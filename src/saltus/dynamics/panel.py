@@ -31,6 +31,7 @@ def load_row(matrix, n, i, j):
     """Columns j to j + 3 of row i of a matrix with rows of n numbers."""
     last, start = n - 1, i * n
     return quad(
+        matrix,
         ld(matrix, start + j),
         ld(matrix, start + min(j + 1, last)),
         ld(matrix, start + min(j + 2, last)),
@@ -54,8 +55,9 @@ def load_sparse(matrix, n, j, sign, panel, listed, first, end):
 
 
 @kernel
-def empty_tile(o):
-    none = quad(o, o, o, o)
+def empty_tile(matrix):
+    o = zero(matrix)
+    none = quad(matrix, o, o, o, o)
     return Tile(none, none, none)
 
 
@@ -116,5 +118,5 @@ def multiply(sign, A, rows, inner, B, columns, panel, C):
     for j in range(0, columns, 4):
         load_panel(B, columns, inner, j, sign, panel)
         for i in range(0, rows, 3):
-            tile = add_product(empty_tile(zero(C)), A, inner, 1, i, rows, panel, inner)
+            tile = add_product(empty_tile(C), A, inner, 1, i, rows, panel, inner)
             store_tile(C, columns, rows, i, j, tile)

@@ -131,15 +131,17 @@ def store_number(context: Any, builder: Any, ty: SpanType, span: Any, index: Any
 
 
 VECTOR = PacketType(64, 4)
-"""A quad of one sample."""
+"""A quad, where numbers are words that lie side by side: not on a GPU."""
+
+
+def is_vector(ty: SpanType, cls: type | None) -> bool:
+    return cls is Quad and ty.number == F64 and not ty.strided
 
 
 def value_type(cls: type | None, leaf: Any) -> Any:
     """The Numba type of a tuple class whose leaves are all of one type."""
     if cls is None:
         return leaf
-    if cls is Quad and leaf == types.float64:
-        return VECTOR
     parts = [value_type(part, leaf) for part in components(cls)]
     if all(part == parts[0] for part in parts):
         return types.NamedUniTuple(parts[0], len(parts), cls)
@@ -153,7 +155,7 @@ def offset_by(builder: Any, index: Any, k: int) -> Any:
 def load_value(context: Any, builder: Any, ty: SpanType, cls: type | None, span: Any, index: Any) -> Any:
     if cls is None:
         return load_number(context, builder, ty, span, index)
-    if cls is Quad and ty.number == F64 and not ty.strided:
+    if is_vector(ty, cls):
         return load_packet(builder, 64, 4, address(builder, ty, span, index))
     values, k = [], 0
     for part in components(cls):
@@ -164,7 +166,7 @@ def load_value(context: Any, builder: Any, ty: SpanType, cls: type | None, span:
 
 def store_value(context: Any, builder: Any, ty: SpanType, span: Any, index: Any, value: Any, value_ty: Any) -> Any:
     """Store all leaves from an index on; returns the index after them."""
-    if value_ty == VECTOR and ty.number == F64:
+    if value_ty == VECTOR and is_vector(ty, Quad):
         store_packet(builder, 4, value, address(builder, ty, span, index))
         return offset_by(builder, index, 4)
     if is_number(value_ty):
@@ -176,7 +178,7 @@ def store_value(context: Any, builder: Any, ty: SpanType, span: Any, index: Any,
 
 
 def element_type(ty: SpanType, cls: type | None) -> Any:
-    return value_type(cls, number_type(ty.number))
+    return VECTOR if is_vector(ty, cls) else value_type(cls, number_type(ty.number))
 
 
 @intrinsic
@@ -410,10 +412,10 @@ def _scattered(typingctx, x):
 
 
 @overload(quad, jit_options=OPTIONS)
-def _quad(a, b, c, d):
-    if all(ty == types.float64 for ty in (a, b, c, d)):
-        return lambda a, b, c, d: _gathered(a, b, c, d)
-    return lambda a, b, c, d: Quad(a, b, c, d)
+def _quad(array, a, b, c, d):
+    if is_vector(array, Quad):
+        return lambda array, a, b, c, d: _gathered(a, b, c, d)
+    return lambda array, a, b, c, d: Quad(a, b, c, d)
 
 
 @overload(four, jit_options=OPTIONS)

@@ -28,8 +28,8 @@ def _(x, s): return Quad(x.a * s, x.b * s, x.c * s, x.d * s)
 # fmt: on
 
 
-def quad(a: Scalar, b: Scalar, c: Scalar, d: Scalar) -> Any:
-    """Four numbers as a quad."""
+def quad(array: Any, a: Scalar, b: Scalar, c: Scalar, d: Scalar) -> Any:
+    """Four numbers as a quad, of the number type of an array."""
     return Quad(a, b, c, d)
 
 
