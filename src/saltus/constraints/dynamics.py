@@ -237,13 +237,7 @@ class ConstrainedDynamics:
         everything, _, _, given = self.defaults(q, v)
         if rows is not None or self.problem.nu:
             given = self._checked(rows)
-        if not hasattr(restitution, "__cuda_array_interface__"):
-            restitution = self._spread(restitution, SINGLE if _is_single(q) and _is_single(v) else DOUBLE)
-            if hasattr(q, "__cuda_array_interface__"):
-                from saltus.kernel.cuda import to_device
-
-                restitution = to_device(restitution)
-        inputs = (q, v, everything if active is None else active, restitution, given)
+        inputs = (q, v, everything if active is None else active, self.restitutions(restitution, q, v), given)
         after, impulses, report = _impact.call(self.problem, inputs)
         return Impact(after, impulses, report, self.tolerance)
 
@@ -300,6 +294,17 @@ class ConstrainedDynamics:
                         )
                 start += user.dim
         return rows
+
+    def restitutions(self, restitution: ArrayLike, q: ArrayLike, v: ArrayLike) -> ArrayLike:
+        """A restitution for each constraint, of the type of these arrays, and where they are."""
+        if hasattr(restitution, "__cuda_array_interface__"):
+            return restitution
+        spread = self._spread(restitution, SINGLE if _is_single(q) and _is_single(v) else DOUBLE)
+        if hasattr(q, "__cuda_array_interface__"):
+            from saltus.kernel.cuda import to_device
+
+            return to_device(spread)
+        return spread
 
     def _spread(self, restitution: ArrayLike, dtype: Any) -> Array:
         """A restitution for each constraint."""

@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from saltus.arrays import Array, ArrayLike, real_numbers
+from saltus.constraints.dynamics import ConstrainedDynamics, Solution
+from saltus.constraints.impact import Impact
+from saltus.derivatives.constrained_vjp import _constrained_vjp, _impact_vjp
 from saltus.derivatives.modes import jacobian
 from saltus.derivatives.problem import arrays_of, problem
 from saltus.derivatives.pull_back import _aba_vjp, _forces_vjp, _nonlinear_effects_vjp, _rnea_vjp
@@ -35,7 +40,52 @@ def _aba(model: Any, inputs: Sequence[ArrayLike], weights: ArrayLike) -> tuple[A
     return a, (*gradients, *(joint_velocities(model, q, gradients[2]) for _ in forces))
 
 
-RULES: dict[Callable[..., Any], Rule] = {rnea: _rnea, nonlinear_effects: _nonlinear_effects, aba: _aba}
+def _solve(dynamics: Any, inputs: Sequence[Any], weights: Any) -> tuple[Solution, tuple[Array | None, ...]]:
+    rest: list[Any] = [None] * (8 - len(inputs))
+    q, v, tau, active, target, _, external, rows = [*inputs, *rest]
+    solution = dynamics.solve(*inputs)
+    everything, _, _, none = dynamics.defaults(q, v, tau)
+    held = (everything if active is None else active, none if rows is None else rows)
+    given = (q, v, solution.a, solution.forces, *held, *_both(dynamics, weights))
+    answers = _constrained_vjp.call(dynamics.problem, given if external is None else (*given, external))
+    dq, dv, dtau, dtarget = answers
+    dexternal = None if external is None else joint_velocities(dynamics.model, q, dtau)
+    whole = (dq, dv, dtau, None, None if target is None else dtarget, None, dexternal, None)
+    return solution, whole[: len(inputs)]
+
+
+def _impact(dynamics: Any, inputs: Sequence[Any], weights: Any) -> tuple[Impact, tuple[Array | None, ...]]:
+    rest: list[Any] = [None, 0.0, None][len(inputs) - 2 :]
+    q, v, active, restitution, rows = [*inputs, *rest]
+    impact = dynamics.impact(*inputs)
+    everything, _, _, none = dynamics.defaults(q, v)
+    held = (everything if active is None else active, dynamics.restitutions(restitution, q, v))
+    given = (q, v, impact.v, impact.impulses, *held, none if rows is None else rows, *_both(dynamics, weights))
+    dq, dv = _impact_vjp.call(dynamics.problem, given)
+    return impact, (dq, dv, None, None, None)[: len(inputs)]
+
+
+def _both(dynamics: Any, weights: Any) -> tuple[ArrayLike, ArrayLike]:
+    """The weights of motions and of forces; None stands for zero."""
+    try:
+        of_motions, of_forces = weights
+    except (TypeError, ValueError):
+        raise ValueError(
+            "vjp: expected two weights, of motions (..., nv) and of forces (..., nm); one may be None"
+        ) from None
+    return (
+        np.zeros(dynamics.model.nv) if of_motions is None else of_motions,
+        np.zeros(dynamics.problem.nm) if of_forces is None else of_forces,
+    )
+
+
+RULES: dict[Callable[..., Any], Rule] = {
+    rnea: _rnea,
+    nonlinear_effects: _nonlinear_effects,
+    aba: _aba,
+    ConstrainedDynamics.solve: _solve,
+    ConstrainedDynamics.impact: _impact,
+}
 
 
 def _contracted(
@@ -72,8 +122,9 @@ def vjp(
 
     weights: of the shape of the output, or a tuple if there are several. Leading axes broadcast as in the function itself.
 
-    `rnea`, `nonlinear_effects` and `aba` take two sweeps over the robot, and no Jacobian is formed; of other functions it
-    is, by the mode "ad".
+    `rnea`, `nonlinear_effects` and `aba` take two sweeps over the robot, `ConstrainedDynamics.solve` and `.impact` one
+    solution more (the object stands for the model, and weights are of motions and of forces): no Jacobian is formed. Of other
+    functions it is, by the mode "ad".
 
     >>> import numpy as np, saltus as sl
     >>> arm = sl.random_model(seed=0, bodies=3, kinds=["revolute"])

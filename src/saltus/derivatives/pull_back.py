@@ -62,18 +62,23 @@ def lead_bodies(tree, weights, sign, w):
 
 
 @kernel
-def pull_back(tree, w, dq, dv):
-    """To the root: gradients with respect to q and v; sums over what each body carries are left in its place."""
+def pull_back(tree, w, places, dq, dv):
+    """To the root: gradients with respect to q and v; sums over what each body carries are left in its place. `places` is
+    what L feels of where bodies are, or None."""
     for i in range(tree.nj - 1, 0, -1):
         parent, V, A, U = tree.parent[i], w.to_velocity[i], w.to_acceleration[i], w.to_lead[i]
         if parent > 0:
             w.to_velocity[parent] = w.to_velocity[parent] + V
             w.to_acceleration[parent] = w.to_acceleration[parent] + A
             w.to_lead[parent] = w.to_lead[parent] + U
+            if places is not None:
+                places[parent] = places[parent] + places[i]
         for k in range(tree.iv[i], tree.end[i]):
             axis = w.axis[k]
-            turned = power(cross_motion(w.lead[parent], axis), U)
-            st(dq, k, power(w.psi_dot[k], V) + power(w.psi_ddot[k], A) + turned)
+            total = power(w.psi_dot[k], V) + power(w.psi_ddot[k], A) + power(cross_motion(w.lead[parent], axis), U)
+            if places is not None:
+                total = total + power(axis, places[i])
+            st(dq, k, total)
             st(dv, k, power(axis, V) + power(w.upsilon_dot[k], A))
 
 
@@ -85,7 +90,7 @@ def pull_back(tree, w, dq, dv):
 def _rnea_vjp(tree, q, v, a, weights, forces, w, tau, dq, dv, da):
     sweep_out(tree, q, v, a, forces, w)
     lead_bodies(tree, weights, 1.0, w)
-    pull_back(tree, w, dq, dv)
+    pull_back(tree, w, None, dq, dv)
     for i in range(1, tree.nj):
         for k in range(tree.iv[i], tree.end[i]):
             st(tau, k, power(w.axis[k], w.to_lead[i]) + tree.armature[k] * ld(a, k))
@@ -100,7 +105,7 @@ def _rnea_vjp(tree, q, v, a, weights, forces, w, tau, dq, dv, da):
 def _nonlinear_effects_vjp(tree, q, v, weights, forces, w, tau, dq, dv):
     sweep_out(tree, q, v, None, forces, w)
     lead_bodies(tree, weights, 1.0, w)
-    pull_back(tree, w, dq, dv)
+    pull_back(tree, w, None, dq, dv)
     for i in range(1, tree.nj):
         for k in range(tree.iv[i], tree.end[i]):
             st(tau, k, power(w.axis[k], w.to_lead[i]))
@@ -116,7 +121,7 @@ def _aba_vjp(tree, q, v, tau, weights, forces, w, a, dq, dv, dtau):
     articulate(tree, q, None, weights, None, w, dtau)
     sweep_out(tree, q, v, a, forces, w)
     lead_bodies(tree, dtau, -1.0, w)
-    pull_back(tree, w, dq, dv)
+    pull_back(tree, w, None, dq, dv)
 
 
 @algorithm(
