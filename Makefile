@@ -44,7 +44,7 @@ warmup: venv
 	$(BIN)/python -m saltus.kernel.warmup $(JOBS)
 
 test: lint warmup browser
-	$(BIN)/pytest -n $(JOBS) --dist worksteal
+	$(BIN)/pytest -n $(JOBS) --dist worksteal --durations 40
 
 # Opens the viewer, and waits, if somebody sits at a terminal.
 demo: $(PLAIN)

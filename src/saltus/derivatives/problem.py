@@ -143,16 +143,20 @@ def _as_many(slope: Array, count: int, axes: int) -> Array:
 def arrays_of(result: Any, name: str) -> tuple[Any, ...]:
     """The arrays of what a function returns that have derivatives: reports of solvers have none."""
     kind = type(result).__name__
-    if isinstance(result, np.ndarray | Sloped | np.floating):
+    if _is_array(result):
         return (result,)
     if is_dataclass(result) or hasattr(result, "_fields"):
         names = list(getattr(result, "_fields", None) or (field.name for field in fields(result)))
         if "report" in names:
             names = names[: names.index("report")]
         result = tuple(getattr(result, each) for each in names)
-    if isinstance(result, tuple) and all(isinstance(x, np.ndarray | Sloped | np.floating) for x in result):
+    if isinstance(result, tuple) and all(map(_is_array, result)):
         return result
     raise TypeError(f"{name}: returns a {kind}, which has no derivative, expected arrays")
+
+
+def _is_array(x: Any) -> bool:
+    return isinstance(x, np.ndarray | Sloped | np.floating) or hasattr(x, "__cuda_array_interface__")
 
 
 def mapped(change: Callable[[Any], Any], result: Any) -> Any:

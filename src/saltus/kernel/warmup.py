@@ -37,11 +37,12 @@ def jobs() -> list[tuple[Number, str]]:
     return [(packet(64), "many"), (packet(32), "many"), (F64, "one")]
 
 
-def functions() -> list[tuple[Algorithm, int]]:
-    """Every algorithm, in all its variants."""
+def functions(number: Number) -> list[tuple[Algorithm, int]]:
+    """Every algorithm, in all its variants; in single precision only without what is optional, which is rarely asked for."""
     import saltus  # noqa: F401  (declares the algorithms)
 
-    return [(algorithm, given) for algorithm in ALGORITHMS for given in algorithm.variants()]
+    most = 1 if number.bits == 32 else None
+    return [(algorithm, given) for algorithm in ALGORITHMS for given in algorithm.variants()[:most]]
 
 
 def warmup(processes: int | None = None, progress: Progress = lambda done, total, name: None) -> None:
@@ -51,7 +52,7 @@ def warmup(processes: int | None = None, progress: Progress = lambda done, total
     """
     context = get_context("spawn")
     names = context.SimpleQueue()
-    numbers, total, done = jobs(), len(jobs()) * len(functions()), 0
+    numbers, total, done = jobs(), sum(len(functions(number)) for number, _ in jobs()), 0
     with ProcessPoolExecutor(processes or os.cpu_count(), context, _start, (names,)) as pool:
         tasks = [pool.submit(_compile_part, *numbers[job], part) for job, part in order(len(numbers))]
         for task in tasks:
@@ -78,7 +79,7 @@ def _start(names: SimpleQueue[str | None]) -> None:
 
 def _compile_part(number: Number, form: str, part: int) -> None:
     """In a worker process: compile a part of everything for one number type."""
-    for algorithm, given in functions()[part::PARTS]:
+    for algorithm, given in functions(number)[part::PARTS]:
         native.prepare(algorithm, number, algorithm.present(given), form)
         _reports[0].put(f"{algorithm.name} for {number.name}")
 
