@@ -123,8 +123,8 @@ def vjp(
     weights: of the shape of the output, or a tuple if there are several. Leading axes broadcast as in the function itself.
 
     `rnea`, `nonlinear_effects` and `aba` take two sweeps over the robot, `ConstrainedDynamics.solve` and `.impact` one
-    solution more (the object stands for the model, and weights are of motions and of forces): no Jacobian is formed. Of other
-    functions it is, by the mode "ad".
+    solution more (the object stands for the model, and weights are of motions and of forces): no Jacobian is formed. Of
+    other functions it is, by the mode "ad".
 
     >>> import numpy as np, saltus as sl
     >>> arm = sl.random_model(seed=0, bodies=3, kinds=["revolute"])
