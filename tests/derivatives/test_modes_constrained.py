@@ -59,6 +59,13 @@ def test_targets_masks_and_external_forces() -> None:
     assert found[6][0].shape == (2, ROBOT.nv, ROBOT.njoints, 6)
 
 
+def test_what_analytical_derivatives_leave_out_is_named() -> None:
+    dynamics, target = sl.ConstrainedDynamics(ROBOT, FEET, "prox_ltl"), np.ones(12)
+    inputs = (Q[0], V[0], TAU[0], np.ones(4), target)
+    with pytest.raises(ValueError, match="solve: has no analytical derivative with respect to target"):
+        sl.jvp(SOLVE, dynamics, inputs, (None, None, None, None, target), "analytical")
+
+
 @pytest.mark.parametrize("count", [None, 3])
 def test_short_and_long_way_give_the_same_numbers(count: int | None) -> None:
     dynamics = sl.ConstrainedDynamics(ROBOT, FEET, "prox_ltl")

@@ -18,6 +18,12 @@ of f, at body b with its opposite, and likewise with Psi of y where acceleration
 for Phi and Psi turn along with A; points have the same of their own velocities and classical accelerations. Impacts are the
 same with jumps for accelerations, in no time: no velocity turns anything, and 1 + e, of the restitution e, stands for kd.
 
+Redundant rows share forces so that these are the least, by mu: n . f = 0 for all n with J^T n = 0. As n turns with q,
+
+    n . df = -dn . f,      all in all      df += Y dJ s,      Y = lim (P mu)^k P,   s = M^-1 J^T h,   (J M^-1 J^T) h = mu f,
+
+where Y w_f, zero if no rows are redundant, is what the proximal method cannot answer of the weights (`loose`, s is `slide`).
+
 O(n d^2 + m d^2 + m^2 d + m^3) as prox_ltl.py, where the system is solved; the gradients themselves O(n + m d).
 
 References: pull_back.py; prox_ltl.py; and constraint_rows.py for the matrices that are not formed here.
@@ -46,18 +52,20 @@ from saltus.spatial.algebra import (
     cross,
     cross_force,
     cross_motion,
+    dot,
     inverse,
+    power,
     turn_back,
 )  # fmt: skip
 from saltus.spatial.lie import right_jacobian_inverse_se3
 
 WORK = Layout(
     nj=BODIES | FELT | {"to_place": Force},
-    nv=AXES | {"rest": None, "inverse": None, "scaled": None},
+    nv=AXES | {"rest": None, "inverse": None, "scaled": None, "slide": None},
     nvv={"M": None},
     nmv={"J": None},
     nmm={"delassus": None},
-    nm={"goal": None, "push": None, "scale": None, "step": None, "miss": None},
+    nm={"goal": None, "push": None, "scale": None, "step": None, "miss": None, "loose": None},
 )
 
 
@@ -76,8 +84,23 @@ def point_rows(tree, active, w, J):
 
 
 @kernel
-def answer(tree, active, rows, a_weights, f_weights, w, z, y):
-    """z = z_a and y = -z_f: the constrained system solved for the weights."""
+def converge(tree, still, w):
+    """Forces for what `goal` asks, in `push`, iterated until what is left of it stands still, by its size."""
+    o = zero(w.goal)
+    size, going = o, less(-1.0, o)
+    for r in range(tree.nm):
+        size = maximum(size, fabs(ld(w.goal, r)))
+        st(w.push, r, o)
+        st(w.miss, r, lift(1e300, o))
+    for _ in range(tree.most_iterations[0]):
+        if some(going):
+            _, change = iterate(tree, select(going, lift(1.0, o), o), w)
+            going = less(still * size, change)
+
+
+@kernel
+def answer(tree, forces, active, rows, a_weights, f_weights, w, z, y):
+    """z = z_a and y = -z_f: the constrained system solved for the weights; and for redundant rows `loose` and `slide`."""
     nv, nm, o = tree.nv, tree.nm, zero(z)
     point_rows(tree, active, w, w.J)
     take_rows(tree, active, f_weights, rows, w.J, w.goal)
@@ -86,21 +109,21 @@ def answer(tree, active, rows, a_weights, f_weights, w, z, y):
     for c in range(tree.nc):
         for r in range(tree.first_row[c], tree.end_row[c]):
             st(w.goal, r, -(ld(f_weights, r) * ld(active, c)))
-            st(w.push, r, o)
-            st(w.miss, r, lift(1e300, o))
     factor(tree.above, nv, w.M, w.inverse)
     project(tree, w)
-    still, size = lift(STILL, o), o
+    still = lift(STILL, o)
     for r in range(nm):
         still = maximum(still, ld(w.delassus, r * nm + r) * (ROUNDING / tree.mu[r]))
-        size = maximum(size, fabs(ld(w.goal, r)))
     factor_block(w.delassus, w.scale, nm, 0, nm)
-    going = less(-1.0, o)
-    for _ in range(tree.most_iterations[0]):
-        if some(going):
-            _, change = iterate(tree, select(going, lift(1.0, o), o), w)
-            going = less(still * size, change)
+    converge(tree, still, w)
     accelerate(tree, w, z, y)
+    for k in range(nv):
+        st(w.rest, k, o)
+    for r in range(nm):
+        st(w.loose, r, -(ld(w.miss, r) / tree.mu[r]))
+        st(w.goal, r, tree.mu[r] * ld(forces, r))
+    converge(tree, still, w)
+    accelerate(tree, w, w.slide, w.push)
 
 
 @kernel
@@ -200,6 +223,39 @@ def feel_constraints(tree, forces, y, active, restitution, w):
 
 
 @kernel
+def slide_along(tree, c, i, p, pb, psi, sign, w, dq):
+    """To dq: how the rows of constraint c change along psi, its bodies moving at `lead`, with what carries body i (at p)."""
+    slip = w.lead[tree.body_b[c]]
+    k = tree.end[i] - 1 if i > 0 else -1
+    while k >= 0:
+        axis = w.axis[k]
+        carried = cross_motion(w.lead[tree.parent[tree.body[k]]], axis)
+        if tree.point[c]:
+            slope = dot(psi.lin, at(carried, p) + cross(axis.ang, at(slip, pb)))
+        else:
+            slope = power(carried + cross_motion(axis, slip), psi)
+        st(dq, k, ld(dq, k) + slope * sign)
+        k = tree.above[k]
+
+
+@kernel
+def add_slides(tree, active, w, dq):
+    """To dq, at the end: the directions in which rows are redundant turn with q, and the least forces keep clear of them."""
+    for i in range(1, tree.nj):
+        lead = w.lead[tree.parent[i]]
+        for k in range(tree.iv[i], tree.end[i]):
+            lead = lead + w.axis[k] * ld(w.slide, k)
+        w.lead[i] = lead
+    for c in range(tree.nc):
+        if tree.given[c] < 0:
+            a, b = tree.body_a[c], tree.body_b[c]
+            A, B = w.place[a] @ tree.place_a[c], w.place[b] @ tree.place_b[c]
+            psi = pull(tree, c, A.R, A.p, w.loose, ld(active, c))
+            slide_along(tree, c, a, A.p, B.p, psi, 1.0, w, dq)
+            slide_along(tree, c, b, B.p, B.p, psi, -1.0, w, dq)
+
+
+@kernel
 def turn_over(tree, active, y, dtarget):
     """z_f from y, of constraints that are active."""
     for c in range(tree.nc):
@@ -218,10 +274,12 @@ def turn_over(tree, active, y, dtarget):
 def _constrained_vjp(tree, q, v, a, forces, active, rows, a_weights, f_weights, external, w, dq, dv, dtau, dtarget):
     inertia_matrix(tree, q, w, w.M)
     sweep_out(tree, q, v, a, external, w)
-    answer(tree, active, rows, a_weights, f_weights, w, dtau, dtarget)
+    answer(tree, forces, active, rows, a_weights, f_weights, w, dtau, dtarget)
     lead_bodies(tree, dtau, -1.0, w)
     feel_constraints(tree, forces, dtarget, active, None, w)
     pull_back(tree, w, w.to_place, dq, dv)
+    if tree.most_iterations[0] > 1:  # springs are never redundant
+        add_slides(tree, active, w, dq)
     turn_over(tree, active, dtarget, dtarget)
 
 
@@ -267,10 +325,12 @@ def add_given_speeds(tree, y, active, restitution, rows, dv):
 def _impact_vjp(tree, q, v, after, impulses, active, restitution, rows, v_weights, f_weights, w, dq, dv):
     inertia_matrix(tree, q, w, w.M)
     sweep_jump(tree, q, v, after, w)
-    answer(tree, active, rows, v_weights, f_weights, w, w.z, w.y)
+    answer(tree, impulses, active, rows, v_weights, f_weights, w, w.z, w.y)
     lead_bodies(tree, w.z, -1.0, w)
     feel_constraints(tree, impulses, w.y, active, restitution, w)
     pull_back(tree, w, w.to_place, dq, dv)
+    if tree.most_iterations[0] > 1:
+        add_slides(tree, active, w, dq)
     for k in range(tree.nv):
         st(dv, k, ld(dv, k) + ld(v_weights, k))
     add_given_speeds(tree, w.y, active, restitution, rows, dv)

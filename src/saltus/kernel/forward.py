@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from saltus.kernel import native
-from saltus.kernel.fastcall import builtin, layout_is_known
 from saltus.kernel.interpret import interpret
 from saltus.kernel.launch import (
     META,
@@ -25,7 +23,7 @@ from saltus.kernel.launch import (
     not_finite,
 )
 from saltus.kernel.lending import scratch
-from saltus.kernel.native import CALL, PUSH
+from saltus.kernel.native import PUSH
 from saltus.kernel.number import F64, Number
 from saltus.kernel.sloped import Interpreted, Sloped, interpreted
 from saltus.kernel.target import packet
@@ -40,36 +38,6 @@ Array = NDArray[np.float64]
 def lanes_for(directions: int) -> int:
     """How many directions go through a kernel at a time: one alone costs less than half of a packet."""
     return 1 if directions == 1 else packet(64).width
-
-
-_builtins: dict[tuple[Any, int], dict[int, Any]] = {}
-"""For each algorithm and number of inputs, the builtins for one sample, by the lanes of their slopes."""
-
-
-def push_one(algorithm: Algorithm, model: Any, inputs: tuple[Any, ...], slopes: tuple[Any, ...]) -> Any:
-    """As `push_forward`, the shortest way there is: for one sample, of contiguous float64 arrays, and once that way is made.
-
-    Returns (outputs, slopes), each an array, or a tuple if there are several; an integer if it cannot. Slopes may be without
-    the axis for directions, if there is one.
-    """
-    answer: Any = -1
-    for function in _builtins.get((algorithm, len(inputs)), _NONE).values():
-        answer = function(model.handle, inputs, slopes)
-        if answer.__class__ is tuple:
-            break
-    return answer
-
-
-_NONE: dict[int, Any] = {}
-
-
-def prepare(algorithm: Algorithm, given: int, number: Number) -> None:
-    """The builtin for calls of one sample with so many inputs and such slopes."""
-    made = _builtins.get((algorithm, given), _NONE)
-    if number.slope not in made and layout_is_known():
-        address = native.address(algorithm, number, algorithm.present(given), PUSH, CALL)
-        made = made | {number.slope: builtin(address, algorithm.name)}
-        _builtins[algorithm, given] = dict(sorted(made.items()))  # a new one: others may be going through the old
 
 
 def push_forward(
@@ -132,7 +100,7 @@ def push_forward(
     count = int(np.prod(leading, dtype=np.int64))
     if count and directions and any(deal(work, count, 1)):
         raise ValueError(_explain(algorithm, model, values, slopes))
-    prepare(algorithm, len(values), number)
+    algorithm.prepare_push(len(values), number.slope)
     return outputs, changes
 
 

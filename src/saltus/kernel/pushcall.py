@@ -73,8 +73,7 @@ class _PushWrapper(_Wrapper):
 
         ahead, count = builder.load(self.ahead), builder.load(self.directions)
         self.require(builder.icmp_signed(">=", ahead, number(0)))
-        alone = self.number.slope == 1
-        self.require(builder.icmp_signed("==" if alone else ">", count, number(1 if alone else 0)))
+        self.require(builder.icmp_signed("==" if self.number.slope == 1 else ">", count, number(1)))
         lengths = [self.length(spec) for spec in algorithm.outputs]
         needed: Any = number(1)
         for group, record in algorithm.work.records.items():
