@@ -31,12 +31,9 @@ SOLVED = "Solve_Succeeded"
 
 
 def optimality_error(programme: Lifting, found: Optimum) -> float:
-    """The largest entry of the gradient of the Lagrangian and of what is left of the constraints, unscaled."""
-    x = found.x
-    slope = programme.gradient(x) + found.multipliers @ programme.jacobian(x) + found.bound_multipliers
-    values = programme.constraints(x)
-    missed = np.maximum(np.maximum(programme.least - values, values - programme.most), 0.0)
-    return float(max(np.abs(slope).max(), missed.max()))
+    """The largest entry of the gradient of the Lagrangian, unscaled."""
+    slope = programme.gradient(found.x) + found.multipliers @ programme.jacobian(found.x) + found.bound_multipliers
+    return float(np.abs(slope).max())
 
 
 def self_convergence(iterates: Array) -> list[float]:
@@ -56,7 +53,7 @@ def run(load: float, mode: str, tolerance: float, intervals: int, most: int) -> 
     if tolerance == TOLERANCES[-1]:
         row["distances"] = self_convergence(found.iterates)
         if mode == MODES[0]:
-            row["motion"] = [z[:, Q].tolist() for _, z, _ in programme.parts(found.x)]
+            row["motion"] = [z[:, Q].round(6).tolist() for _, z, _ in programme.parts(found.x)]
     return row
 
 
