@@ -65,8 +65,8 @@ differences themselves. Forward differences are taken of one input at a time, wi
 tolerance is 1e-8.
 
 {table}
-The error is the largest entry of the gradient of the Lagrangian, unscaled, by exact derivatives in all rows. Times [s] are of
-one run, all in all. In short:
+The error is the largest entry of the gradient of the Lagrangian, unscaled, by exact derivatives in all rows. Times [s] are
+of one run, all in all. In short:
 
 {verdict}
 
