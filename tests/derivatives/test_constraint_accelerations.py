@@ -1,4 +1,4 @@
-"""What constraints compare with their targets: against frames' accelerations and what solutions leave, and its derivatives."""
+"""What constraints compare with their targets, against frames and solutions; and its derivatives."""
 
 from __future__ import annotations
 

@@ -212,8 +212,8 @@ class ConstrainedDynamics:
     def constraint_accelerations(
         self, q: ArrayLike, v: ArrayLike, a: ArrayLike, active: ArrayLike | None = None, rows: ArrayLike | None = None
     ) -> Array:
-        """What the constraints compare with their targets (..., nm) [m/s^2, rad/s^2], at `q` (..., nq), `v` and `a` (..., nv),
-        which are accelerations along their rows, with Baumgarte's feedback. Other arguments as in `solve`.
+        """What the constraints compare with their targets (..., nm) [m/s^2, rad/s^2]: accelerations along their rows, with
+        Baumgarte's feedback, at `q` (..., nq), `v` and `a` (..., nv). Other arguments as in `solve`.
 
         >>> import numpy as np, saltus as sl
         >>> robot = sl.load_robot("quadruped")
