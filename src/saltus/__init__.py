@@ -33,10 +33,12 @@ from saltus.derivatives.frame import (
     frame_acceleration_derivatives,
     frame_velocity_derivatives,
 )
+from saltus.derivatives.impact import ImpactDerivatives
 from saltus.derivatives.jax_function import jax_function
 from saltus.derivatives.modes import jacobian, jvp
 from saltus.derivatives.products import vjp
 from saltus.derivatives.rnea import RNEADerivatives, nonlinear_effects_derivatives, rnea_derivatives
+from saltus.derivatives.second import second_directional
 from saltus.derivatives.torch_function import torch_function
 from saltus.dynamics.aba import aba
 from saltus.dynamics.centroidal import (
@@ -126,6 +128,7 @@ __all__ = [
     "FrameKind",
     "FrameVelocityDerivatives",
     "Impact",
+    "ImpactDerivatives",
     "Interrupted",
     "InverseDynamics",
     "Joint",
@@ -209,6 +212,7 @@ __all__ = [
     "robot_names",
     "rollout",
     "save_urdf",
+    "second_directional",
     "set_threads",
     "step_derivatives",
     "task_torques",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -32,6 +34,7 @@ from saltus.model.model import Model
 
 if TYPE_CHECKING:
     from saltus.derivatives.constrained import ConstrainedDerivatives
+    from saltus.derivatives.impact import ImpactDerivatives
 
 METHODS: dict[str, Callable[[ConstrainedModel, tuple[Any, ...]], tuple[Array, Array, Array]]] = {
     "constrained_aba": _constrained_aba.call,
@@ -202,9 +205,9 @@ class ConstrainedDynamics:
         >>> D.da_dq.shape, D.df_dtau.shape
         ((18, 18), (12, 18))
         """
-        from saltus.derivatives.constrained import differentiate
-
-        return differentiate(self, q, v, tau, active, target, start, external, rows, mode)
+        return _differentiation("constrained").differentiate(
+            self, q, v, tau, active, target, start, external, rows, mode
+        )
 
     def impact(
         self,
@@ -234,12 +237,48 @@ class ConstrainedDynamics:
         >>> bool(np.abs(speed).max() < 1e-8), bool(after.impulses[2] > 0)
         (True, True)
         """
+        inputs = self.impact_inputs(q, v, active, restitution, rows)
+        after, impulses, report = _impact.call(self.problem, (q, v, *inputs))
+        return Impact(after, impulses, report, self.tolerance)
+
+    def impact_inputs(
+        self, q: Any, v: Any, active: ArrayLike | None, restitution: ArrayLike, rows: ArrayLike | None
+    ) -> tuple[Any, Any, Any]:
+        """Activities, restitutions and the user's rows, as kernels take them."""
         everything, _, _, given = self.defaults(q, v)
         if rows is not None or self.problem.nu:
             given = self._checked(rows)
-        inputs = (q, v, everything if active is None else active, self.restitutions(restitution, q, v), given)
-        after, impulses, report = _impact.call(self.problem, inputs)
-        return Impact(after, impulses, report, self.tolerance)
+        if not hasattr(restitution, "__cuda_array_interface__"):
+            restitution = self._spread(restitution, SINGLE if _is_single(q) and _is_single(v) else DOUBLE)
+            if hasattr(q, "__cuda_array_interface__"):
+                from saltus.kernel.cuda import to_device
+
+                restitution = to_device(restitution)
+        return everything if active is None else active, restitution, given
+
+    def impact_derivatives(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        active: ArrayLike | None = None,
+        restitution: ArrayLike = 0.0,
+        rows: ArrayLike | None = None,
+        mode: str = "analytical",
+    ) -> ImpactDerivatives:
+        """How velocities after an impact, and impulses, change with `q` (..., nq) and with the velocities `v` (..., nv)
+        before; arguments as in `impact`, which comes along.
+
+        mode: "analytical", "ad", "fd" or "fdc" (see `jacobian`).
+
+        >>> import numpy as np, saltus as sl
+        >>> robot = sl.load_robot("quadruped")
+        >>> feet = [sl.Contact(robot, foot) for foot in sl.robot_frames("quadruped").feet]
+        >>> q, v = robot.reference_configurations["standing"], np.ones(robot.nv)
+        >>> D = sl.ConstrainedDynamics(robot, feet).impact_derivatives(q, v)
+        >>> bool(np.allclose(D.dv_dv @ v, D.impact.v))  # what comes after is linear in what was before
+        True
+        """
+        return _differentiation("impact").differentiate_impact(self, q, v, active, restitution, rows, mode)
 
     def inverse_dynamics(
         self,
@@ -294,17 +333,6 @@ class ConstrainedDynamics:
                         )
                 start += user.dim
         return rows
-
-    def restitutions(self, restitution: ArrayLike, q: ArrayLike, v: ArrayLike) -> ArrayLike:
-        """A restitution for each constraint, of the type of these arrays, and where they are."""
-        if hasattr(restitution, "__cuda_array_interface__"):
-            return restitution
-        spread = self._spread(restitution, SINGLE if _is_single(q) and _is_single(v) else DOUBLE)
-        if hasattr(q, "__cuda_array_interface__"):
-            from saltus.kernel.cuda import to_device
-
-            return to_device(spread)
-        return spread
 
     def _spread(self, restitution: ArrayLike, dtype: Any) -> Array:
         """A restitution for each constraint."""
@@ -417,6 +445,12 @@ class ConstrainedDynamics:
 
     def _active(self, q: ArrayLike, active: ArrayLike | None) -> ArrayLike:
         return self.defaults(q)[0] if active is None else active
+
+
+@cache
+def _differentiation(name: str) -> Any:
+    """A module of the layer above, which knows the derivatives of this one; looked up once, for the speed of a call."""
+    return import_module(f"saltus.derivatives.{name}")
 
 
 def _is_single(array: Any) -> bool:

@@ -169,7 +169,7 @@ def influences(
     rows: list[set[int]] = [set() for _ in range(model.nv)]
     start = 0
     for constraint, dofs in zip(constraints, movers, strict=True):
-        for k in () if constraint.dofs else dofs:
+        for k in dofs:
             rows[k] |= set(range(start, start + constraint.dim))
             if constraint.joint_b > 0:  # forces on body b turn with what carries a
                 related[k] |= set(dofs)

@@ -56,7 +56,7 @@ def _solve_coupled(
     """With mimic joints the inertia matrix is not that of a tree."""
     dq, dv, M = rnea_derivatives(model, q, v, a, forces)
     inverse = np.linalg.inv(M)
-    return -inverse @ dq, -inverse @ dv, inverse
+    return -inverse @ dq, -inverse @ dv, inverse  # type: ignore[return-value]
 
 
 _aba_derivatives.when_coupled = _solve_coupled

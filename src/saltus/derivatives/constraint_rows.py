@@ -77,6 +77,15 @@ def point_slopes(axis, psi_dot, psi_ddot, upsilon_dot, v, p):
 
 
 @kernel
+def rate_slopes(tree, c, axis, psi, vb, on_a, pair):
+    """The six rows of the velocity of A relative to B, by q_k: psi is the parent's velocity x axis, vb that of body b."""
+    if tree.point[c]:
+        moved = at(psi, pair.A.p if on_a else pair.B.p) + cross(axis.ang, at(vb, pair.B.p))
+        return Motion(turn_back(pair.A.R, moved), moved * 0.0)
+    return act_inv(pair.A, psi + cross_motion(axis, vb))
+
+
+@kernel
 def row_slopes(tree, c, k, on_a, pair, w):
     """The six rows of constraint c, by q_k and by v_k, gains included, if k carries body a; or the opposite, if body b."""
     axis, psi_dot, upsilon_dot, g = w.axis[k], w.psi_dot[k], w.upsilon_dot[k], tree.gravity[0]
@@ -88,7 +97,6 @@ def row_slopes(tree, c, k, on_a, pair, w):
         v, p = (va, A.p) if on_a else (vb, pair.B.p)
         q, slope_v = point_slopes(axis, psi_dot, psi_ddot, upsilon_dot, v, p)
         q = q + cross(axis.ang, point_acceleration(vb, pair.ab, pair.B.p))
-        q = q + (at(psi_dot, p) + cross(axis.ang, at(vb, pair.B.p))) * kd
         none = q * 0.0
         rows_q = Motion(turn_back(A.R, q), none)
         rows_v = Motion(turn_back(A.R, slope_v + at(axis, p) * kd), none)
@@ -97,13 +105,12 @@ def row_slopes(tree, c, k, on_a, pair, w):
     else:
         both, turn = va + vb, cross_motion(axis, vb)
         q = psi_ddot - cross_motion(both, psi_dot) + cross_motion(axis, pair.ab) - cross_motion(va, turn)
-        q = q + (psi_dot + turn) * kd
         rows_q = act_inv(A, q)
         rows_v = act_inv(A, upsilon_dot - cross_motion(both, axis)) + s * kd
         if tree.pulled[0]:
             J = right_jacobian_inverse_se3(-separation(tree, c, pair.X))
             rows_q = rows_q + Motion(J.A @ s.lin + J.B @ s.ang, J.D @ s.ang) * tree.kp[c]
-    return rows_q, rows_v
+    return rows_q + rate_slopes(tree, c, axis, psi_dot, vb, on_a, pair) * kd, rows_v
 
 
 @kernel
@@ -124,35 +131,47 @@ def held_at(tree, c, pair):
 
 
 @kernel
+def load_bodies(tree, c, pair, forces, on, w, J):
+    """Rows of J; and the forces of constraint c off those of its bodies."""
+    a, b, p = tree.body_a[c], tree.body_b[c], held_at(tree, c, pair)
+    w.force[a] = w.force[a] - pull(tree, c, pair.A.R, pair.A.p, forces, on)
+    w.force[b] = w.force[b] + pull(tree, c, pair.A.R, p, forces, on)
+    for r in range(tree.first_row[c], tree.end_row[c]):
+        axis = tree.row_axis[r]
+        d = direction(pair.A.R, axis)
+        fill_row(tree, r, a, b, unit_force(d, pair.A.p, axis) * on, unit_force(d, p, axis) * on, w, J)
+
+
+@kernel
+def add_rows(tree, c, k, rows, scale, matrix):
+    """To column k of a matrix (nm, nv), the rows of constraint c."""
+    for r in range(tree.first_row[c], tree.end_row[c]):
+        place = r * tree.nv + k
+        st(matrix, place, ld(matrix, place) + component(rows, tree.row_axis[r]) * scale)
+
+
+@kernel
+def first_of(tree, c, side):
+    """The last degree of freedom that carries body a (side 0) or b (1) of a constraint, or -1."""
+    body = tree.body_a[c] if side == 0 else tree.body_b[c]
+    return tree.end[body] - 1 if body > 0 else -1
+
+
+@kernel
 def differentiate_rows(tree, forces, active, w, J, dq, dv):
     """J, and the derivatives of all rows (dq, dv: zero before); takes the forces of constraints off those of bodies."""
-    nv = tree.nv
     for c in range(tree.nc):
         if tree.given[c] >= 0:
             continue
-        a, b, on = tree.body_a[c], tree.body_b[c], ld(active, c)
-        pair = frames_of(tree, c, w)
-        w.force[a] = w.force[a] - pull(tree, c, pair.A.R, pair.A.p, forces, on)
-        w.force[b] = w.force[b] + pull(tree, c, pair.A.R, held_at(tree, c, pair), forces, on)
-        for r in range(tree.first_row[c], tree.end_row[c]):
-            axis = tree.row_axis[r]
-            d = direction(pair.A.R, axis)
-            on_a, on_b = unit_force(d, pair.A.p, axis), unit_force(d, held_at(tree, c, pair), axis)
-            fill_row(tree, r, a, b, on_a * on, on_b * on, w, J)
-        k = tree.end[a] - 1 if a > 0 else -1
-        while k >= 0:
-            rows_q, rows_v = row_slopes(tree, c, k, True, pair, w)
-            for r in range(tree.first_row[c], tree.end_row[c]):
-                st(dq, r * nv + k, component(rows_q, tree.row_axis[r]) * on)
-                st(dv, r * nv + k, component(rows_v, tree.row_axis[r]) * on)
-            k = tree.above[k]
-        k = tree.end[b] - 1 if b > 0 else -1
-        while k >= 0:
-            rows_q, rows_v = row_slopes(tree, c, k, False, pair, w)
-            for r in range(tree.first_row[c], tree.end_row[c]):
-                st(dq, r * nv + k, ld(dq, r * nv + k) - component(rows_q, tree.row_axis[r]) * on)
-                st(dv, r * nv + k, ld(dv, r * nv + k) - component(rows_v, tree.row_axis[r]) * on)
-            k = tree.above[k]
+        on, pair = ld(active, c), frames_of(tree, c, w)
+        load_bodies(tree, c, pair, forces, on, w, J)
+        for side in range(2):
+            k, scale = first_of(tree, c, side), on * (1.0 - 2.0 * side)
+            while k >= 0:
+                rows_q, rows_v = row_slopes(tree, c, k, side == 0, pair, w)
+                add_rows(tree, c, k, rows_q, scale, dq)
+                add_rows(tree, c, k, rows_v, scale, dv)
+                k = tree.above[k]
 
 
 @kernel
@@ -169,24 +188,19 @@ def turn_forces(tree, forces, active, w, dq):
     """To dtau/dq: the force on body b turns with what carries A, not with what carries b."""
     nv = tree.nv
     for c in range(tree.nc):
-        a, b = tree.body_a[c], tree.body_b[c]
-        if tree.given[c] >= 0 or b == 0:
+        if tree.given[c] >= 0 or tree.body_b[c] == 0:
             continue
         pair = frames_of(tree, c, w)
         p = held_at(tree, c, pair)
         force = pull(tree, c, pair.A.R, p, forces, ld(active, c))
-        l = tree.end[b] - 1
+        l = first_of(tree, c, 1)
         while l >= 0:
-            k = tree.end[a] - 1 if a > 0 else -1
-            while k >= 0:
-                turned = power(w.axis[l], turned_force(tree, c, w.axis[k], force, p))
-                st(dq, l * nv + k, ld(dq, l * nv + k) + turned)
-                k = tree.above[k]
-            k = tree.end[b] - 1
-            while k >= 0:
-                turned = power(w.axis[l], turned_force(tree, c, w.axis[k], force, p))
-                st(dq, l * nv + k, ld(dq, l * nv + k) - turned)
-                k = tree.above[k]
+            for side in range(2):
+                k = first_of(tree, c, side)
+                while k >= 0:
+                    turned = power(w.axis[l], turned_force(tree, c, w.axis[k], force, p)) * (1.0 - 2.0 * side)
+                    st(dq, l * nv + k, ld(dq, l * nv + k) + turned)
+                    k = tree.above[k]
             l = tree.above[l]
 
 

@@ -129,14 +129,20 @@ def spread(task: Problem, directions: Sequence[Any]) -> tuple[dict[int, Array], 
             "with or without one axis for directions behind"
         )
     count = most[-1] if many else 1
-    return {
-        k: np.broadcast_to(slope, (*slope.shape[: -1 - len(task.arrays[k].tangent)], count, *task.arrays[k].tangent))
-        for k, slope in found.items()
-    }, many
+    return {k: _as_many(slope, count, len(task.arrays[k].tangent)) for k, slope in found.items()}, many
+
+
+def _as_many(slope: Array, count: int, axes: int) -> Array:
+    """One direction (..., 1, *tangent), or one without that axis, as so many."""
+    before, own = slope.shape[: slope.ndim - axes], slope.shape[slope.ndim - axes :]
+    if before[-1:] == (count,):
+        return slope
+    return np.broadcast_to(slope, (*before[:-1], count, *own))
 
 
 def arrays_of(result: Any, name: str) -> tuple[Any, ...]:
     """The arrays of what a function returns that have derivatives: reports of solvers have none."""
+    kind = type(result).__name__
     if _is_array(result):
         return (result,)
     if is_dataclass(result) or hasattr(result, "_fields"):
@@ -146,7 +152,7 @@ def arrays_of(result: Any, name: str) -> tuple[Any, ...]:
         result = tuple(getattr(result, each) for each in names)
     if isinstance(result, tuple) and all(map(_is_array, result)):
         return result
-    raise TypeError(f"{name}: returns a {type(result).__name__}, which has no derivative, expected arrays")
+    raise TypeError(f"{name}: returns a {kind}, which has no derivative, expected arrays")
 
 
 def _is_array(x: Any) -> bool:

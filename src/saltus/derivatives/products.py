@@ -60,9 +60,8 @@ def _impact(dynamics: Any, inputs: Sequence[Any], weights: Any) -> tuple[Impact,
     rest: list[Any] = [None, 0.0, None][len(inputs) - 2 :]
     q, v, active, restitution, rows = [*inputs, *rest]
     impact = dynamics.impact(*inputs)
-    everything, _, _, none = dynamics.defaults(q, v)
-    held = (everything if active is None else active, dynamics.restitutions(restitution, q, v))
-    given = (q, v, impact.v, impact.impulses, *held, none if rows is None else rows, *_both(dynamics, weights))
+    held = dynamics.impact_inputs(q, v, active, restitution, rows)
+    given = (q, v, impact.v, impact.impulses, *held, *_both(dynamics, weights))
     dq, dv = _impact_vjp.call(dynamics.problem, given)
     return impact, (dq, dv, None, None, None)[: len(inputs)]
 

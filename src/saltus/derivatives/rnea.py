@@ -87,7 +87,7 @@ def nonlinear_effects_derivatives(
     """
     inputs = (q, v) if forces is None else (q, v, forces)
     if mode != "analytical":
-        return jacobian(nonlinear_effects, model, inputs, mode)[:2]  # type: ignore[return-value]
+        return jacobian(nonlinear_effects, model, inputs, mode)[:2]
     dtau_dq, dtau_dv = _nonlinear_effects_derivatives.call(model, inputs)
     return dtau_dq, dtau_dv
 

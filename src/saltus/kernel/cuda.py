@@ -6,6 +6,7 @@ library on the same device. A launch is asynchronous, so inputs are not checked 
 Threads keep their workspace in device memory, number by number, so that neighbouring threads touch neighbouring words; no
 more threads are started than the device holds at a time, and each goes on to its next sample, so that the workspace stays
 small enough for the cache. Samples may lie in any order (`(B, n)` or the transpose of `(n, B)`); the latter is read faster.
+Large results in the former order, which kernels go over more than once, are made in the workspace and copied once.
 """
 
 from __future__ import annotations
@@ -19,49 +20,80 @@ import numpy as np
 from numba import cuda
 from numba.core import types
 
-from saltus.kernel.compile import Parts
+from saltus.kernel.compile import Parts, compiled
 from saltus.kernel.launch import META, SIZE, STEP, STRIDE, check_count, leading_shape
 from saltus.kernel.lower_memory import SpanType, span_at
+from saltus.kernel.memory import ld, st
 from saltus.kernel.native import announced
 from saltus.kernel.number import F32, F64, INT32, INT64, Number
+from saltus.kernel.tuples import kernel
 
 if TYPE_CHECKING:
     from saltus.kernel.algorithm import Algorithm, Spec
 
 BLOCK = 128
 
-ROUNDS = ((3, 168), (4, 128))
+ROUNDS = ((1, 255), (3, 168), (4, 128))
 """Blocks that a multiprocessor runs at a time, and the registers that leaves a thread. Measured on an H200: twelve warps
-hide more latency than eight with all the registers they like. Sixteen are slower, but not by as much as a second round."""
+hide more latency than eight with all the registers they like. Sixteen are slower, but not by as much as a second round. A
+batch that leaves each with four can have all registers."""
+
+USUAL = ROUNDS[1]
+
+LARGE = 256
+"""Numbers of the results of a sample from which on they are made in the workspace, if samples lie one after the other."""
+
+
+@kernel
+def copy(source, target, count):
+    """Four numbers under way at a time: memory is far."""
+    n = 0
+    while n + 4 <= count:
+        a, b, c, d = ld(source, n), ld(source, n + 1), ld(source, n + 2), ld(source, n + 3)
+        st(target, n, a)
+        st(target, n + 1, b)
+        st(target, n + 2, c)
+        st(target, n + 3, d)
+        n += 4
+    while n < count:
+        st(target, n, ld(source, n))
+        n += 1
 
 
 def gpu_entry(algorithm: Algorithm, number: Number, given: int) -> tuple[Any, Any]:
     """The function that a GPU thread runs; all arguments are addresses or counts."""
     parts = Parts(algorithm, number, algorithm.present(given), "strided")
-    tree_of, view_of, inputs_of, outputs_of, kernel = parts.tree, parts.view, parts.inputs, parts.outputs, parts.kernel
+    tree_of, view_of, inputs_of, outputs_of, call = parts.tree, parts.view, parts.inputs, parts.outputs, parts.kernel
     ints_at, reals_at = span_at(SpanType(INT32, constant=True)), span_at(SpanType(number.plain, constant=True))
     table_at, work_at, word = span_at(SpanType(INT64)), span_at(SpanType(number, strided=True)), number.bits // 8
+    first, end, take_along = len(algorithm.inputs), len(algorithm.arguments), compiled(copy)
 
-    def run(ints, reals, pointers, meta, work, threads, count):
+    def run(ints, reals, pointers, meta, work, threads, count, made, made_layout, staged):
         index = cuda.grid(1)
         table, layout = table_at(pointers, 1), table_at(meta, 1)
         numbers = ints_at(ints, 1)
         memory = work_at(work + index * word, threads)
         tree, view = tree_of(numbers, (numbers, reals_at(reals, 1))), view_of(numbers, (memory,))
         for sample in range(index, count, threads):
-            inputs, outputs = inputs_of(table, layout, memory, sample), outputs_of(table, layout, memory, sample)
-            kernel(tree, *(inputs + (view,) + outputs))
+            place = sample if staged == 0 else index
+            outputs = outputs_of(table_at(made, 1), table_at(made_layout, 1), memory, place)
+            call(tree, *(inputs_of(table, layout, memory, sample) + (view,) + outputs))
+            if staged != 0:
+                for k in range(first, end):
+                    source = work_at(table_at(made, 1)[k] + index * word, threads)
+                    target = work_at(table[k] + sample * layout[META * k + STRIDE] * word, layout[META * k + STEP])
+                    take_along(source, target, layout[META * k + SIZE])
 
-    return run, types.void(*[types.int64] * 7)
+    return run, types.void(*[types.int64] * 10)
 
 
 def round_of(count: int, processors: int) -> tuple[int, int]:
-    """Of `ROUNDS`, the first that takes so many samples at a time; the first of all if there are too many for each."""
-    return next((each for each in ROUNDS if count <= processors * each[0] * BLOCK), ROUNDS[0])
+    """Of `ROUNDS`, the first that takes so many samples at a time; the usual one if there are too many for each."""
+    return next((each for each in ROUNDS if count <= processors * each[0] * BLOCK), USUAL)
 
 
 @functools.cache
-def gpu_function(algorithm: Algorithm, number: Number, given: int, registers: int = ROUNDS[0][1]) -> Any:
+def gpu_function(algorithm: Algorithm, number: Number, given: int, registers: int = USUAL[1]) -> Any:
     with announced(f"compiling {algorithm.name} for {number.name} on the GPU (once a process)"):
         function, signature = gpu_entry(algorithm, number, given)
         return cuda.jit(signature, max_registers=registers)(function)
@@ -146,10 +178,36 @@ def launch(algorithm: Algorithm, model: Any, inputs: Sequence[Any], out: Any) ->
     if count:
         blocks, registers = round_of(count, memory.processors)
         threads = min(-(-count // BLOCK) * BLOCK, memory.processors * blocks * BLOCK)
-        work = memory.workspace(algorithm.work.length(sizes) + 1)
+        own = algorithm.work.length(sizes) + 1
+        lengths = [int(np.prod(spec.resolve(sizes), dtype=np.int64)) for spec in algorithm.outputs]
+        staged = is_staged(algorithm, outputs, lengths)
+        work = memory.workspace(own + sum(lengths) if staged else own, threads)
+        made = describe_stage(algorithm, own, lengths, work, threads, memory) if staged else (table, meta)
         function = gpu_function(algorithm, number, len(inputs), registers)
-        function[threads // BLOCK, BLOCK](memory.ints, memory.reals, table, meta, work, threads, count)
+        function[threads // BLOCK, BLOCK](
+            memory.ints, memory.reals, table, meta, work, threads, count, *made, int(staged)
+        )  # fmt: skip
     return outputs[0] if len(outputs) == 1 else tuple(outputs)
+
+
+def is_staged(algorithm: Algorithm, outputs: Sequence[Any], lengths: list[int]) -> bool:
+    """Whether results are made in the workspace: large ones, written in full, whose samples lie one after the other."""
+    if sum(lengths) < LARGE or any(spec.zeroed for spec in algorithm.outputs):
+        return False
+    largest = int(np.argmax(lengths))
+    return DeviceArray(algorithm.name, algorithm.outputs[largest], outputs[largest]).strides[-1] == 1
+
+
+def describe_stage(
+    algorithm: Algorithm, start: int, lengths: list[int], work: int, threads: int, memory: DeviceMemory
+) -> tuple[int, int]:
+    """The tables `pointers` and `meta` of results in the workspace, behind the kernel's own numbers."""
+    first, total = len(algorithm.inputs), len(algorithm.arguments)
+    pointers, meta = np.zeros(total, np.int64), np.zeros((total + 1, META), np.int64)
+    meta[first:total, STRIDE], meta[first:total, STEP] = 1, threads
+    offsets = start + np.cumsum([0, *lengths[:-1]])
+    pointers[first:] = work + offsets * threads * memory.word.itemsize
+    return memory.description(pointers), memory.description(meta)
 
 
 def make_outputs(
@@ -199,10 +257,10 @@ class DeviceMemory:
         self.works: dict[int, Any] = {}
         self.descriptions: dict[bytes, Any] = {}
 
-    def workspace(self, numbers: int) -> int:
-        if numbers not in self.works:
-            most = self.processors * BLOCK * max(blocks for blocks, _ in ROUNDS)
-            self.works[numbers] = cuda.device_array(numbers * most, self.word)
+    def workspace(self, numbers: int, threads: int) -> int:
+        """The address of so many numbers for each thread, kept for later calls."""
+        if numbers not in self.works or self.works[numbers].size < numbers * threads:
+            self.works[numbers] = cuda.device_array(numbers * threads, self.word)
         return int(self.works[numbers].__cuda_array_interface__["data"][0])
 
     def description(self, words: Any) -> int:
