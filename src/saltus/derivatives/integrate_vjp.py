@@ -2,8 +2,8 @@
 
     q' = q (+) v,      L = w . q'      weights on the coordinates of q', of which those that leave the manifold do not count
 
-Along the tangent at q', where dq'/dt = E(q') v, L changes by g = E^T w; then dL/dq = Ad(exp v)^-T g and dL/dv = J_r(v)^T g, as
-in manifold_jacobians.py. O(n).
+Along the tangent at q', where dq'/dt = E(q') v, L changes by g = E^T w; then dL/dq = Ad(exp v)^-T g and dL/dv = J_r(v)^T g
+(manifold_jacobians.py). O(n).
 """
 
 from __future__ import annotations
