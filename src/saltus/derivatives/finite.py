@@ -54,8 +54,9 @@ def steps(task: Problem, directions: dict[int, Array], step: float) -> Array:
     length, size = np.zeros(()), np.ones(())
     for k, direction in directions.items():
         x = task.arrays[k]
-        length = np.maximum(length, np.abs(direction).max(_all_axes(x.tangent), initial=0.0))
-        size = np.maximum(size, np.abs(x.value).max(_all_axes(x.own), initial=0.0)[..., None])
+        own = np.abs(direction).max(_all_axes(x.tangent), initial=0.0)
+        largest = np.abs(x.value).max(_all_axes(x.own), initial=0.0)[..., None]
+        length, size = np.maximum(length, own), np.maximum(size, np.where(own > 0, largest, 1.0))
     h = step * size / np.where(length > 0, length, 1.0)
     return np.broadcast_to(h, (*task.leading, h.shape[-1]))
 
