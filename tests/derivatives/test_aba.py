@@ -1,8 +1,8 @@
 """Derivatives of forward dynamics: against dual numbers, Pinocchio, and the inverse inertia matrix.
 
-Worst errors, relative to the largest entry (or 1e-3 of the inverse inertia matrix's): 8e-11 against dual numbers (a chain of 60 joints of all kinds, whose inertia
-matrix has a condition number of 2e6), 2e-11 against Pinocchio. Robots of `ILL_CONDITIONED` are allowed the rounding unit
-times the condition number; they need 7e-9 of 3e-8.
+Worst errors, relative to the largest entry (or 1e-3 of the inverse inertia matrix's): 8e-11 against dual numbers (a chain of
+60 joints of all kinds, whose inertia matrix has a condition number of 2e6), 2e-11 against Pinocchio. Robots of
+`ILL_CONDITIONED` are allowed the rounding unit times the condition number; they need 7e-9 of 3e-8.
 """
 
 from __future__ import annotations
