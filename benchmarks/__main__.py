@@ -17,7 +17,9 @@ def has_gpu() -> bool:
 
 def main() -> None:
     constraints = ("constrained", "osim", "scaling", "convergence", "operations")
-    for module in ("cpu", "startup", *constraints, *(["cuda"] if has_gpu() else []), "plot", "plot_constraints"):
+    derivatives = ("derivative_errors", "derivative_effort")
+    plots = ("plot", "plot_constraints", "plot_derivatives")
+    for module in ("cpu", "startup", *constraints, *derivatives, *(["cuda"] if has_gpu() else []), *plots):
         print(f"\npython -m benchmarks.{module}\n", flush=True)
         subprocess.run([sys.executable, "-m", f"benchmarks.{module}"], check=True)
 

@@ -91,7 +91,9 @@ def measure(case: Case, repeats: int, seconds: float) -> dict[str, Any]:
 def line(found: dict[str, Any]) -> str:
     us, ratio = found["us"], found["ratio"]
     text = f"{CASES[found['case']].title:22}{found['nv']:4}{found['nm']:4}"
-    text += f"{us['pin']:8.1f}{us['one']:8.1f}{ratio['one']:7.2f}{us['f64']:8.2f}{ratio['f64']:7.2f}{found['error']:9.0e}"
+    text += (
+        f"{us['pin']:8.1f}{us['one']:8.1f}{ratio['one']:7.2f}{us['f64']:8.2f}{ratio['f64']:7.2f}{found['error']:9.0e}"
+    )
     for name in ("aba", "rnea"):
         text += f"{us[f'pin {name}']:9.1f}{us[f'{name} one']:8.1f}{us[f'{name} f64']:8.2f}"
     if found["wanted"]:

@@ -34,8 +34,12 @@ from saltus.derivatives.frame import (
     frame_velocity_derivatives,
 )
 from saltus.derivatives.impact import ImpactDerivatives
+from saltus.derivatives.jax_function import jax_function
 from saltus.derivatives.modes import jacobian, jvp
+from saltus.derivatives.products import vjp
 from saltus.derivatives.rnea import RNEADerivatives, nonlinear_effects_derivatives, rnea_derivatives
+from saltus.derivatives.second import second_directional
+from saltus.derivatives.torch_function import torch_function
 from saltus.dynamics.aba import aba
 from saltus.dynamics.centroidal import (
     center_of_mass,
@@ -94,6 +98,7 @@ from saltus.simulation import (
     Drift,
     Interrupted,
     RolloutError,
+    StepDerivatives,
     Task,
     Trajectory,
     center_of_mass_task,
@@ -101,6 +106,7 @@ from saltus.simulation import (
     constraint_drift,
     motors_of,
     rollout,
+    step_derivatives,
     task_torques,
 )
 
@@ -141,6 +147,7 @@ __all__ = [
     "Shape",
     "Solution",
     "Status",
+    "StepDerivatives",
     "SurfaceContact",
     "Task",
     "Trajectory",
@@ -178,6 +185,7 @@ __all__ = [
     "integrate_jacobians",
     "interpolate",
     "jacobian",
+    "jax_function",
     "joint_accelerations",
     "joint_jacobian",
     "joint_jacobian_dot",
@@ -204,7 +212,11 @@ __all__ = [
     "robot_names",
     "rollout",
     "save_urdf",
+    "second_directional",
     "set_threads",
+    "step_derivatives",
     "task_torques",
+    "torch_function",
     "view",
+    "vjp",
 ]

@@ -80,6 +80,16 @@ def settle(tree, w, a, forces, report):
             count = count + alive
             going = less(tree.tolerance[0], minimum(residual, change))
 
+    accelerate(tree, w, a, forces)
+    st(report, 0, count)
+    st(report, 1, residual)
+    st(report, 2, change)
+
+
+@kernel
+def accelerate(tree, w, a, forces):
+    """The forces that were found, in `push`, and the accelerations that they leave, a = M^-1 (rest + J^T forces)."""
+    nv = tree.nv
     for c in range(tree.nc):
         for r in range(tree.first_row[c], tree.end_row[c]):
             push = ld(w.push, r)
@@ -90,9 +100,6 @@ def settle(tree, w, a, forces, report):
     for k in range(nv):
         st(a, k, ld(w.rest, k) * ld(w.inverse, k))
     solve_lower(tree.above, nv, w.M, a)
-    st(report, 0, count)
-    st(report, 1, residual)
-    st(report, 2, change)
 
 
 @kernel

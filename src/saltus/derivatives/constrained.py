@@ -11,6 +11,9 @@ Redundant rows make the Delassus matrix singular. G is then what the proximal me
 P + R P + R^2 P + ... with P = (Delassus + mu)^-1 and R = P mu. Forces go to the least ones, accelerations do not depend on
 mu. After one iteration (methods `soft`) G = P is exact, too. O(n^3 + n^2 m + m^3).
 
+Where rows contradict each other as soon as q, v or a target changes, forces that push against each other have no derivative
+(they grow with every iteration); what they do together, J^T df, has, and accelerations have.
+
 | paper | code | what | shape |
 |---|---|---|---|
 | K^-1 | `da_dtau`, `da_dtarget`, `df_dtau`, `df_dtarget` | A, T, N, G | |
@@ -49,70 +52,95 @@ from saltus.dynamics.panel import (
     multiply,
     store_tile,
 )
-from saltus.kernel import Layout, Quad, fabs, four, kernel, ld, less, lift, maximum, select, some, st, zero
+from saltus.kernel import Layout, Quad, fabs, kernel, ld, less, lift, maximum, minimum, select, some, st, zero
 
-STILL, ROUNDING = 1e-13, 2e-15
-"""The change of R^k, whose entries are of size one, at which G stands still; and that of the Delassus matrix's inverse, by
-its condition, which redundant rows keep up for ever."""
+STILL = 1e-14
+"""What may be left out of G, relative to it."""
+
+REDUNDANT, DAMPED = 1e-5, 1e-5
+"""Rows count as redundant if elimination leaves less than this of a row's diagonal entry; then mu is raised to that much of
+the largest one: the sum is the same, but the part of G that redundant rows make large, k / mu, takes fewer digits away."""
+
+MOST_DOUBLINGS = 12
 
 WORK = Layout(
     nj=BODIES,
     nv={**AXES, "pivot": None, "panel": Quad},
     nvv={"M": None},
     nmv={"J": None, "Z": None},
-    nmm={"P": None, "term": None},
+    nmm={"P": None, "power": None},
     nm={"scale": None, "rows_panel": Quad},
 )
 
 
 @kernel
-def sum_iterations(tree, w, G):
-    """G from the lower triangle of Delassus + mu, in `P`: as many terms as it takes, or as the method has iterations."""
-    nm, o = tree.nm, zero(G)
-    still = lift(STILL, o)
+def damp(tree, scale, w):
+    """P = Delassus + mu scale, factored; returns the least part of a row's diagonal entry that elimination leaves."""
+    nm = tree.nm
+    least = lift(1.0, zero(w.P))
     for r in range(nm):
-        still = maximum(still, ld(w.P, r * nm + r) * (ROUNDING / tree.mu[r]))
+        for s in range(r):
+            st(w.P, r * nm + s, ld(w.power, r * nm + s))
+        st(w.P, r * nm + r, ld(w.power, r * nm + r) + tree.mu[r] * scale)
     factor_block(w.P, w.scale, nm, 0, nm)
+    for r in range(nm):
+        diagonal = ld(w.power, r * nm + r) + tree.mu[r] * scale
+        least = minimum(least, 1.0 / (ld(w.scale, r) * diagonal))
+    return least
+
+
+@kernel
+def sum_iterations(tree, w, G):
+    """G from the lower triangle of the Delassus matrix, in `power`: P + R P + R^2 P + ..., twice as many terms each time."""
+    nm, o = tree.nm, zero(G)
+    one = lift(1.0, o)
+    scale, largest = one, o
+    redundant = less(damp(tree, one, w), REDUNDANT)
+    if tree.most_iterations[0] > 1:
+        if some(redundant):
+            for r in range(nm):
+                largest = maximum(largest, ld(w.power, r * nm + r) * (DAMPED / tree.mu[r]))
+            scale = select(redundant, maximum(one, largest), one)
+            damp(tree, scale, w)
     invert_block(w.P, w.scale, nm, 0, nm)
     for i in range(nm):
         for j in range(i + 1):
             entry = ld(w.P, i * nm + j)
-            st(w.P, j * nm + i, entry)
-            st(w.term, i * nm + j, entry)
-            st(w.term, j * nm + i, entry)
             st(G, i * nm + j, entry)
             st(G, j * nm + i, entry)
-    going = less(-1.0, o)
-    for _ in range(tree.most_iterations[0] - 1):
-        if some(going):
-            change = add_term(tree, select(going, lift(1.0, o), o), w, G)
-            going = less(still, change)
+            st(w.power, i * nm + j, entry * tree.mu[j] * scale)
+            st(w.power, j * nm + i, entry * tree.mu[i] * scale)
+    if tree.most_iterations[0] > 1:
+        going = less(-1.0, o)
+        for _ in range(MOST_DOUBLINGS):
+            if some(going):
+                add_terms(nm, select(going, one, o), w, G)
+                change = square_power(nm, going, w)
+                going = less(STILL, change * change * change * change)
+        add_terms(nm, one, w, G)
 
 
 @kernel
-def add_term(tree, alive, w, G):
-    """The next term R^k P = P mu R^(k-1) P, added to G; returns the largest change of R^k."""
-    nm, change = tree.nm, zero(G)
+def add_terms(nm, alive, w, G):
+    """G = G + R^k G, in lanes that are alive."""
     for j in range(0, nm, 4):
-        load_panel(w.term, nm, nm, j, alive, w.rows_panel)
-        for k in range(nm):
-            w.rows_panel[k] = w.rows_panel[k] * tree.mu[k]
+        load_panel(G, nm, nm, j, alive, w.rows_panel)
         for i in range(0, nm, 3):
-            tile = add_product(empty_tile(G), w.P, nm, 1, i, nm, w.rows_panel, nm)
-            before = load_tile(w.term, nm, nm, i, j)
-            store_tile(w.term, nm, nm, i, j, tile)
-            moved = maximum(apart(tile.a, before.a), maximum(apart(tile.b, before.b), apart(tile.c, before.c)))
-            change = maximum(change, moved * tree.mu[i])
-    for k in range(nm * nm):
-        st(G, k, ld(G, k) + ld(w.term, k))
-    return change * alive
+            store_tile(
+                G, nm, nm, i, j, add_product(load_tile(G, nm, nm, i, j), w.power, nm, 1, i, nm, w.rows_panel, nm)
+            )
 
 
 @kernel
-def apart(x, y):
-    """How far two rows are from each other."""
-    a, b, c, d = four(x - y)
-    return maximum(maximum(fabs(a), fabs(b)), maximum(fabs(c), fabs(d)))
+def square_power(nm, going, w):
+    """R^k becomes R^2k; returns its largest change, which tells the size of what is not zero or one in it."""
+    multiply(1.0, w.power, nm, nm, w.power, nm, w.rows_panel, w.P)
+    change = zero(w.P)
+    for k in range(nm * nm):
+        before, after = ld(w.power, k), ld(w.P, k)
+        change = maximum(change, fabs(after - before))
+        st(w.power, k, select(going, after, before))
+    return select(going, change, change * 0.0)
 
 
 @kernel
@@ -129,15 +157,14 @@ def invert_system(tree, w, da_dtau, da_dtarget, df_dtau, df_dtarget):
                 movers, last = tree.first_mover[c], tree.end_mover[c]
                 tile = add_sparse(empty_tile(da_dtau), w.J, nv, r, end, w.panel, tree.mover, movers, last)
                 store_tile(w.Z, nv, end, r, j, tile)
-    for c in range(tree.nc):  # Z J^T + mu, its lower triangle
+    for c in range(tree.nc):  # the lower triangle of the Delassus matrix Z J^T
         for s in range(tree.first_row[c], tree.end_row[c]):
             for r in range(s, nm):
                 total = zero(da_dtau)
                 for n in range(tree.first_mover[c], tree.end_mover[c]):
                     k = tree.mover[n]
                     total = total + ld(w.Z, r * nv + k) * ld(w.J, s * nv + k)
-                st(w.P, r * nm + s, total)
-            st(w.P, s * nm + s, ld(w.P, s * nm + s) + tree.mu[s])
+                st(w.power, r * nm + s, total)
     sum_iterations(tree, w, df_dtarget)
     multiply(-1.0, df_dtarget, nm, nm, w.Z, nv, w.rows_panel, df_dtau)
     for j in range(0, nv, 4):

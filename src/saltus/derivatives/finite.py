@@ -23,47 +23,56 @@ STEPS = {"fd": EPS ** (1 / 2), "fdc": EPS ** (1 / 3)}
 
 def difference_quotients(task: Problem, directions: dict[int, Array], mode: str) -> tuple[Any, tuple[Array, ...]]:
     """The outputs, and their slopes (..., directions, *shape) along directions (..., directions, *tangent)."""
-    h = steps(task, directions, STEPS[mode])
-    signs = (0.0, 1.0) if mode == "fd" else (0.0, 1.0, -1.0)
+    h, rank = steps(task, directions, STEPS[mode]), len(task.leading)
     count = h.shape[-1]
-    inputs = list(task.inputs)
-    for k, x in task.arrays.items():
-        inputs[k] = x.value if not x.leading else np.expand_dims(x.value, len(x.leading))
-        if k in directions:
-            step = _times(h, directions[k], len(x.tangent))
-            axis = step.ndim - 1 - len(x.tangent)
-            around = np.concatenate([np.take(step, [0], axis) * 0.0, *(sign * step for sign in signs[1:])], axis)
-            inputs[k] = integrate(task.tree, inputs[k], around) if x.configuration else inputs[k] + around
-    for k, given in enumerate(inputs):
-        if k not in task.arrays and isinstance(given, np.ndarray) and given.ndim > 1:  # masks of each sample
-            inputs[k] = np.expand_dims(given, len(task.leading))
-    axis = len(task.leading)
+    size = 1 + count if mode == "fd" else 1 + 2 * count  # here, ahead, behind
+    inputs = [_for_all(given, k, task, size) for k, given in enumerate(task.inputs)]
+    for k, direction in directions.items():
+        x = task.arrays[k]
+        step = h.reshape(*h.shape, *[1] * len(x.tangent)) * direction
+        around = np.zeros((*step.shape[:rank], size, *x.tangent))
+        around[_part(rank, 1, 1 + count)] = step
+        around[_part(rank, 1 + count, size)] = -step if mode == "fdc" else 0.0
+        turning = x.configuration and task.tree.nq != task.tree.nv
+        inputs[k] = integrate(task.tree, inputs[k], around) if turning else inputs[k] + around
     result = task.function(task.model, *inputs)
     slopes = []
     for output in arrays_of(result, task.name):
-        here, ahead = np.take(output, [0], axis), np.take(output, range(1, 1 + count), axis)
-        behind, length = here, h
-        if mode == "fdc":
-            behind, length = np.take(output, range(1 + count, 1 + 2 * count), axis), 2.0 * h
-        slopes.append((ahead - behind) / length.reshape(*length.shape, *[1] * (output.ndim - axis - 1)))
-    return mapped(lambda output: np.take(output, 0, axis), result), tuple(slopes)
+        ahead, length = output[_part(rank, 1, 1 + count)], h if mode == "fd" else 2.0 * h
+        behind = output[_part(rank, 0, 1)] if mode == "fd" else output[_part(rank, 1 + count, size)]
+        slopes.append((ahead - behind) / length.reshape(*length.shape, *[1] * (output.ndim - rank - 1)))
+    return mapped(lambda output: output[(slice(None),) * rank + (0,)], result), tuple(slopes)
+
+
+def _part(rank: int, start: int, stop: int) -> tuple[slice, ...]:
+    """Samples start ... stop - 1 of those around each point."""
+    return (*[slice(None)] * rank, slice(start, stop))
+
+
+def _for_all(given: Any, k: int, task: Problem, size: int) -> Any:
+    """An input that is the same for all samples around a point: with an axis for them, which one point alone fills."""
+    x = task.arrays.get(k)
+    if x is None:
+        several = isinstance(given, np.ndarray) and given.ndim > 1  # a mask for each point
+        return np.expand_dims(given, len(task.leading)) if several else given
+    if task.leading:
+        return np.expand_dims(x.value, len(x.leading)) if x.leading else x.value
+    full = np.empty((size, *x.own))
+    full[:] = x.value
+    return full
 
 
 def steps(task: Problem, directions: dict[int, Array], step: float) -> Array:
     """h (..., directions), each so that h times the longest entry of the direction is the step, scaled as the inputs are."""
-    length, size = np.zeros(()), np.ones(())
+    length: Any = 0.0
+    size: Any = 1.0
     for k, direction in directions.items():
         x = task.arrays[k]
-        own = np.abs(direction).max(_all_axes(x.tangent), initial=0.0)
-        largest = np.abs(x.value).max(_all_axes(x.own), initial=0.0)[..., None]
-        length, size = np.maximum(length, own), np.maximum(size, np.where(own > 0, largest, 1.0))
+        length = np.maximum(length, np.abs(direction).max(_last_axes(x.tangent), initial=0.0))
+        size = np.maximum(size, np.abs(x.value).max(_last_axes(x.own), initial=0.0)[..., None])
     h = step * size / np.where(length > 0, length, 1.0)
-    return np.broadcast_to(h, (*task.leading, h.shape[-1]))
+    return h if h.shape[:-1] == task.leading else np.broadcast_to(h, (*task.leading, h.shape[-1]))
 
 
-def _all_axes(shape: tuple[int, ...]) -> tuple[int, ...]:
+def _last_axes(shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(range(-len(shape), 0))
-
-
-def _times(h: Array, direction: Array, axes: int) -> Array:
-    return h.reshape(*h.shape, *[1] * axes) * direction

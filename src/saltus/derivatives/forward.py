@@ -20,7 +20,6 @@ from saltus.dynamics.crba import _crba, crba
 from saltus.dynamics.ltl import _minverse, minverse
 from saltus.dynamics.rnea import _gravity, _nonlinear_effects, _rnea, gravity, nonlinear_effects, rnea
 from saltus.kernel import ld, st
-from saltus.kernel.forward import push_one
 from saltus.kernel.sloped import Sloped
 from saltus.model.joint_kernels import CONTINUOUS, FREE_FLYER, PLANAR, SPHERICAL
 from saltus.model.manifold import on_free_joints
@@ -90,31 +89,32 @@ DIRECT = {
 
 def pushed_at_once(function: Any, model: Any, inputs: Any, directions: Any) -> tuple[Any, Any] | None:
     """(outputs, slopes) by the shortest way, for one sample of arrays as kernels take them; None if that cannot be."""
-    if inputs.__class__ is not tuple or directions.__class__ is not tuple or len(inputs) != len(directions):
-        return None
     algorithm = DIRECT.get(function)
-    if algorithm is not None and isinstance(model, Model):
-        answer = push_one(algorithm, model, inputs, _along_coordinates(model, inputs, directions))
+    if algorithm is not None and model.__class__ is Model:
+        answer = algorithm.push(model, inputs, _along_coordinates(model, inputs, directions))
         return answer if answer.__class__ is tuple else None
-    if function is ConstrainedDynamics.solve and isinstance(model, ConstrainedDynamics) and len(inputs) == 3:
+    if function is ConstrainedDynamics.solve and model.__class__ is ConstrainedDynamics and len(inputs) == 3:
         algorithm, rest = getattr(model._run, "__self__", None), model._one
-        if algorithm is None or model.problem.nu:
+        if algorithm is None or model.problem.nu or inputs.__class__ is not tuple:
             return None
         slopes = _along_coordinates(model.model, inputs, directions) + (None,) * len(rest)
-        answer = push_one(algorithm, model.problem, inputs + rest, slopes)
+        answer = algorithm.push(model.problem, inputs + rest, slopes)
         if answer.__class__ is tuple:
-            outputs, changes = answer
-            return Solution(*outputs, model.tolerance), changes[:2]
+            (a, forces, report), changes = answer
+            return Solution(a, forces, report, model.tolerance), changes[:2]
     return None
 
 
-def _along_coordinates(model: Model, inputs: tuple[Any, ...], directions: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The directions of one sample, that of the configuration (which comes first) along its coordinates, where it can be."""
+def _along_coordinates(model: Model, inputs: Any, directions: Any) -> tuple[Any, ...]:
+    """The directions of one sample, that of the configuration (which comes first) along its coordinates; empty if they are
+    not such, which nobody takes."""
+    if directions.__class__ is not tuple or len(directions) != len(inputs):
+        return ()
     if model.nq == model.nv or directions[0] is None:
         return directions
     q, dq = inputs[0], directions[0]
     if not (q.__class__ is dq.__class__ is np.ndarray and q.shape == (model.nq,) and dq.shape[-1:] == (model.nv,)):
-        return (None,) * len(directions)  # which nobody takes
+        return ()
     if dq.ndim == 2:
         q = np.tile(q, (len(dq), 1))
     return _coordinate_rates.call(model, (q, dq)), *directions[1:]

@@ -20,8 +20,9 @@ import numpy as np
 
 from saltus.arrays import Array, ArrayLike
 from saltus.derivatives.finite import difference_quotients
-from saltus.derivatives.forward import pushed, pushed_at_once
+from saltus.derivatives.forward import DIRECT, pushed, pushed_at_once
 from saltus.derivatives.problem import Problem, arrays_of, problem, spread
+from saltus.model.model import Model
 
 MODES = ("analytical", "ad", "fd", "fdc")
 
@@ -62,7 +63,17 @@ def jvp(
     True
     """
     if mode == "ad":
-        answer = pushed_at_once(function, model, inputs, directions)
+        algorithm = DIRECT.get(function)
+        if algorithm is not None and model.__class__ is Model and model.nq == model.nv:
+            answer = algorithm.push(model, inputs, directions)  # type: ignore[arg-type]  # what it cannot take it declines
+            if answer.__class__ is tuple:
+                return answer
+        else:
+            answer = pushed_at_once(function, model, inputs, directions)
+            if answer is not None:
+                return answer
+    if mode == "analytical":
+        answer = _contracted_at_once(function, model, inputs, directions)
         if answer is not None:
             return answer
     task = problem(function, model, inputs)
@@ -70,7 +81,7 @@ def jvp(
     outputs, slopes = _slopes(task, found, mode)
     axis = len(task.leading)
     if not many:
-        slopes = tuple(np.take(slope, 0, axis) for slope in slopes)
+        slopes = tuple(slope[(slice(None),) * axis + (0,)] for slope in slopes)
     return outputs, slopes if isinstance(outputs, tuple) or len(slopes) > 1 else slopes[0]
 
 
@@ -90,9 +101,9 @@ def jacobian(
     >>> bool(np.allclose(da_dtau, sl.minverse(arm, arm.neutral())))
     True
     """
-    task = problem(function, model, inputs)
     if mode == "analytical":
-        return _analytical(task)
+        return _analytical(function, model, inputs)
+    task = problem(function, model, inputs)
     if not task.arrays:
         raise ValueError(f"{task.name}: none of the inputs can change")
     sizes = {k: int(np.prod(x.tangent, dtype=np.int64)) for k, x in task.arrays.items()}
@@ -126,17 +137,45 @@ def _slopes(task: Problem, directions: dict[int, Array], mode: str) -> tuple[Any
     raise ValueError(f"{task.name}: mode is {mode!r}, expected one of {', '.join(map(repr, MODES))}")
 
 
-def _analytical(task: Problem) -> tuple[Any, ...]:
-    derivative = REGISTERED.get(task.function)
+def _analytical(function: Callable[..., Any], model: Any, inputs: Sequence[Any]) -> tuple[Any, ...]:
+    derivative = REGISTERED.get(function)
     if derivative is None:
-        raise ValueError(f"{task.name}: has no analytical derivative, expected one of the modes 'ad', 'fd', 'fdc'")
-    entries = tuple(derivative(task.model, *task.inputs))
-    return entries + (None,) * (len(task.inputs) - len(entries))
+        raise ValueError(
+            f"{function.__name__}: has no analytical derivative, expected one of the modes 'ad', 'fd', 'fdc'"
+        )
+    entries = tuple(derivative(model, *inputs))
+    return entries + (None,) * (len(inputs) - len(entries))
+
+
+def _contracted_at_once(
+    function: Callable[..., Any], model: Any, inputs: Sequence[Any], directions: Sequence[Any]
+) -> tuple[Any, Any] | None:
+    """(outputs, slopes) by the analytical derivative for one sample of vectors, the common case; None for any other."""
+    given = [d for d in directions if d is not None]
+    if function not in REGISTERED or not given or len(inputs) != len(directions):
+        return None
+    if not all(x.__class__ is np.ndarray and x.ndim == 1 for x in inputs):
+        return None
+    if not all(d.__class__ is np.ndarray and d.shape == given[0].shape and 1 <= d.ndim <= 2 for d in given):
+        return None
+    entries, outputs = _analytical(function, model, inputs), function(model, *inputs)
+    slopes = []
+    for n, output in enumerate(arrays_of(outputs, function.__name__)):
+        total: Any = 0.0
+        for entry, d in zip(entries, directions, strict=True):
+            J = entry[n] if isinstance(entry, tuple) else entry
+            if d is not None:
+                if J is None or J.shape[-1] != d.shape[-1]:
+                    return None
+                total = total + d @ J.reshape(-1, d.shape[-1]).T
+        slopes.append(total.reshape(*given[0].shape[:-1], *output.shape))
+    return outputs, tuple(slopes) if len(slopes) > 1 else slopes[0]
 
 
 def _contracted(task: Problem, directions: dict[int, Array]) -> tuple[Any, tuple[Array, ...]]:
     """The full Jacobians times the directions."""
-    entries, outputs = _analytical(task), task.function(task.model, *task.inputs)
+    entries = _analytical(task.function, task.model, task.inputs)
+    outputs = task.function(task.model, *task.inputs)
     rank, slopes = len(task.leading), []
     for n, output in enumerate(arrays_of(outputs, task.name)):
         own = output.shape[rank:]

@@ -129,24 +129,34 @@ def spread(task: Problem, directions: Sequence[Any]) -> tuple[dict[int, Array], 
             "with or without one axis for directions behind"
         )
     count = most[-1] if many else 1
-    return {
-        k: np.broadcast_to(slope, (*slope.shape[: -1 - len(task.arrays[k].tangent)], count, *task.arrays[k].tangent))
-        for k, slope in found.items()
-    }, many
+    return {k: _as_many(slope, count, len(task.arrays[k].tangent)) for k, slope in found.items()}, many
+
+
+def _as_many(slope: Array, count: int, axes: int) -> Array:
+    """One direction (..., 1, *tangent), or one without that axis, as so many."""
+    before, own = slope.shape[: slope.ndim - axes], slope.shape[slope.ndim - axes :]
+    if before[-1:] == (count,):
+        return slope
+    return np.broadcast_to(slope, (*before[:-1], count, *own))
 
 
 def arrays_of(result: Any, name: str) -> tuple[Any, ...]:
     """The arrays of what a function returns that have derivatives: reports of solvers have none."""
-    if isinstance(result, np.ndarray | Sloped | np.floating):
+    kind = type(result).__name__
+    if _is_array(result):
         return (result,)
     if is_dataclass(result) or hasattr(result, "_fields"):
         names = list(getattr(result, "_fields", None) or (field.name for field in fields(result)))
         if "report" in names:
             names = names[: names.index("report")]
         result = tuple(getattr(result, each) for each in names)
-    if isinstance(result, tuple) and all(isinstance(x, np.ndarray | Sloped | np.floating) for x in result):
+    if isinstance(result, tuple) and all(map(_is_array, result)):
         return result
-    raise TypeError(f"{name}: returns a {type(result).__name__}, which has no derivative, expected arrays")
+    raise TypeError(f"{name}: returns a {kind}, which has no derivative, expected arrays")
+
+
+def _is_array(x: Any) -> bool:
+    return isinstance(x, np.ndarray | Sloped | np.floating) or hasattr(x, "__cuda_array_interface__")
 
 
 def mapped(change: Callable[[Any], Any], result: Any) -> Any:

@@ -10,7 +10,7 @@ before (or the child the one just after), its quantities are still at hand and d
 |---|---|---|---|
 | v_i | `velocity` | spatial velocity of body i | body |
 | I_i^A, p_i^A | `I`, `f`; `inertia`, `force` | articulated inertia and bias force, as collected from the children | body |
-| U D^-1, D^-1 u | `gain`, `rate` | column of I^A and torque left over, by the pivot, one a degree of freedom | body |
+| U D^-1, D^-1 u | `gain`, `free_rate` | column of I^A and torque left over, by the pivot, one a degree of freedom | body |
 | a_i | `acceleration` | spatial acceleration of body i, gravity taken as an acceleration of the world | body |
 
 Reference: R. Featherstone, Rigid Body Dynamics Algorithms (2008), table 7.1; here with armature on the pivots.
@@ -23,7 +23,7 @@ import numpy as np
 from saltus.arrays import Array, ArrayLike
 from saltus.dynamics.crba import crba
 from saltus.dynamics.rnea import external_force, nonlinear_effects
-from saltus.kernel import Layout, ld, st, zero
+from saltus.kernel import Layout, kernel, ld, st, zero
 from saltus.model.joint_kernels import add_along, add_motion, carried, component, joint_placement, joint_turn
 from saltus.model.model import Model
 from saltus.model.tree import algorithm
@@ -32,35 +32,41 @@ from saltus.spatial.inertia import Sym6, act_sym6, add_rigid, as_sym6, column, w
 
 WORK = Layout(
     nj={"turn": Vec2, "velocity": Motion, "inertia": Sym6, "force": Force, "acceleration": Motion},
-    nv={"gain": Force, "rate": None},
+    nv={"gain": Force, "free_rate": None},
 )
 
 
-@algorithm(inputs={"q": "nq", "v": "nv", "tau": "nv", "forces": "nj 6 optional"}, outputs={"a": "nv"}, work=WORK)
-def _aba(tree, q, v, tau, forces, w, a):
+@kernel
+def articulate(tree, q, v, tau, forces, w, a):
+    """The three sweeps; forces may be None, which stands for zero. If v is None, nor is there gravity: a = M^-1 tau."""
     o, g = zero(q), tree.gravity[0]
-    velocity = Motion(Vec3(o, o, o), Vec3(o, o, o))
-    acceleration = Motion(Vec3(o - g.x, o - g.y, o - g.z), Vec3(o, o, o))
+    velocity = acceleration = Motion(Vec3(o, o, o), Vec3(o, o, o))
+    if v is not None:
+        acceleration = Motion(Vec3(o - g.x, o - g.y, o - g.z), Vec3(o, o, o))
     w.velocity[0], w.acceleration[0] = velocity, acceleration
 
     for i in range(1, tree.nj):  # to the leaves: velocities
         turn = joint_turn(tree, i, q)
-        X = joint_placement(tree, i, q, turn)
-        if tree.parent[i] != i - 1:
-            velocity = w.velocity[tree.parent[i]]
-        velocity = add_motion(tree, i, act_inv(X, velocity), v)
-        w.turn[i], w.velocity[i] = turn, velocity
+        w.turn[i] = turn
+        if v is not None:
+            X = joint_placement(tree, i, q, turn)
+            if tree.parent[i] != i - 1:
+                velocity = w.velocity[tree.parent[i]]
+            velocity = add_motion(tree, i, act_inv(X, velocity), v)
+            w.velocity[i] = velocity
 
     I, f = as_sym6(tree.inertia[0], o), Force(Vec3(o, o, o), Vec3(o, o, o))
     for i in range(tree.nj - 1, 0, -1):  # to the root: articulated inertias and bias forces
-        body, parent, velocity = tree.inertia[i], tree.parent[i], w.velocity[i]
+        body, parent = tree.inertia[i], tree.parent[i]
         if tree.leaf[i]:
             I, f = as_sym6(body, o), Force(Vec3(o, o, o), Vec3(o, o, o))
         else:
             if tree.parent[i + 1] != i:
                 I, f = w.inertia[i], w.force[i]
             I = add_rigid(I, body)
-        f = f + cross_force(velocity, body @ velocity)
+        if v is not None:
+            velocity = w.velocity[i]
+            f = f + cross_force(velocity, body @ velocity)
         if forces is not None:
             f = f - external_force(tree, i, forces)
         for k in range(tree.end[i] - 1, tree.iv[i] - 1, -1):
@@ -69,10 +75,12 @@ def _aba(tree, q, v, tau, forces, w, a):
             inverse = 1.0 / (component(u, axis) + tree.armature[k])
             gain, torque = u * inverse, ld(tau, k) - component(f, axis)
             I, f = without(I, u, gain), f + gain * torque
-            w.gain[k], w.rate[k] = gain, inverse * torque
+            w.gain[k], w.free_rate[k] = gain, inverse * torque
         if parent > 0:
             X = joint_placement(tree, i, q, w.turn[i])
-            I, f = act_sym6(X, I), act_force(X, f + I @ carried(tree, i, velocity, v))
+            if v is not None:
+                f = f + I @ carried(tree, i, velocity, v)
+            I, f = act_sym6(X, I), act_force(X, f)
             if not tree.last_child[i]:
                 I, f = I + w.inertia[parent], f + w.force[parent]
             if parent != i - 1:
@@ -82,13 +90,20 @@ def _aba(tree, q, v, tau, forces, w, a):
         X = joint_placement(tree, i, q, w.turn[i])
         if tree.parent[i] != i - 1:
             acceleration = w.acceleration[tree.parent[i]]
-        acceleration = act_inv(X, acceleration) + carried(tree, i, w.velocity[i], v)
+        acceleration = act_inv(X, acceleration)
+        if v is not None:
+            acceleration = acceleration + carried(tree, i, w.velocity[i], v)
         for k in range(tree.iv[i], tree.end[i]):
-            rate = w.rate[k] - power(acceleration, w.gain[k])
+            rate = w.free_rate[k] - power(acceleration, w.gain[k])
             st(a, k, rate)
             acceleration = add_along(acceleration, tree.axis[k], rate)
         if not tree.leaf[i]:
             w.acceleration[i] = acceleration
+
+
+@algorithm(inputs={"q": "nq", "v": "nv", "tau": "nv", "forces": "nj 6 optional"}, outputs={"a": "nv"}, work=WORK)
+def _aba(tree, q, v, tau, forces, w, a):
+    articulate(tree, q, v, tau, forces, w, a)
 
 
 def _solve_coupled(model: Model, q: ArrayLike, v: ArrayLike, tau: ArrayLike, forces: ArrayLike | None = None) -> Array:

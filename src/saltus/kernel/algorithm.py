@@ -91,6 +91,8 @@ class Algorithm:
         self._quick: Callable[..., Any] = _decline
         self._fast: dict[int, Any] = {}
         self._batch: dict[int, dict[int, Any]] = {}
+        self._pushed: Callable[..., Any] = _decline
+        self._push: dict[int, dict[int, Any]] = {}
         self.when_coupled: Callable[..., Any] | None = None
         """What to do instead if the model has mimic joints (see model/coupling.py)."""
 
@@ -153,6 +155,34 @@ class Algorithm:
             address = native.address(self, packet(bits), self.present(given), "many", native.CALL)
             # A new dictionary: other threads may be going through the old one.
             self._batch[given] = batches | {bits: fastcall.builtin(address, self.name)}
+
+    def push(self, model: Any, inputs: tuple[Any, ...], slopes: tuple[Any, ...]) -> Any:
+        """The outputs for one sample and their slopes along directions of the inputs, as `push_forward` has them, by the
+        shortest way: of contiguous float64 arrays, once that way is made. An integer if it cannot be.
+
+        Both are an array, or a tuple if there are several. One direction needs no axis in front of its slopes.
+        """
+        handle = model.handle
+        answer = self._pushed(handle, inputs, slopes)
+        if answer.__class__ is tuple:
+            return answer
+        for function in self._push.get(len(inputs), {}).values():
+            answer = function(handle, inputs, slopes)
+            if answer.__class__ is tuple:
+                self._pushed = function  # the next call is likely to be of the same kind
+                break
+        return answer
+
+    def prepare_push(self, given: int, lanes: int) -> None:
+        """The builtin for slopes of one sample, so many at a time."""
+        from saltus.kernel import fastcall, native
+        from saltus.kernel.number import Number
+
+        made = self._push.get(given, {})
+        if lanes not in made and fastcall.layout_is_known():
+            address = native.address(self, Number(64, 1, lanes), self.present(given), native.PUSH, native.CALL)
+            # A new dictionary: other threads may be going through the old one.
+            self._push[given] = dict(sorted((made | {lanes: fastcall.builtin(address, self.name)}).items()))
 
 
 ALGORITHMS: list[Algorithm] = []

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from saltus.kernel import native
-from saltus.kernel.fastcall import builtin, layout_is_known
+from saltus.kernel.interpret import interpret
 from saltus.kernel.launch import (
     META,
     SIZE,
@@ -24,9 +23,9 @@ from saltus.kernel.launch import (
     not_finite,
 )
 from saltus.kernel.lending import scratch
-from saltus.kernel.native import CALL, PUSH
+from saltus.kernel.native import PUSH
 from saltus.kernel.number import F64, Number
-from saltus.kernel.sloped import Sloped
+from saltus.kernel.sloped import Interpreted, Sloped, interpreted
 from saltus.kernel.target import packet
 from saltus.kernel.threads import deal, entry
 
@@ -39,36 +38,6 @@ Array = NDArray[np.float64]
 def lanes_for(directions: int) -> int:
     """How many directions go through a kernel at a time: one alone costs less than half of a packet."""
     return 1 if directions == 1 else packet(64).width
-
-
-_builtins: dict[tuple[Any, int], dict[int, Any]] = {}
-"""For each algorithm and number of inputs, the builtins for one sample, by the lanes of their slopes."""
-
-
-def push_one(algorithm: Algorithm, model: Any, inputs: tuple[Any, ...], slopes: tuple[Any, ...]) -> Any:
-    """As `push_forward`, the shortest way there is: for one sample, of contiguous float64 arrays, and once that way is made.
-
-    Returns (outputs, slopes), each an array, or a tuple if there are several; an integer if it cannot. Slopes may be without
-    the axis for directions, if there is one.
-    """
-    answer: Any = -1
-    for function in _builtins.get((algorithm, len(inputs)), _NONE).values():
-        answer = function(model.handle, inputs, slopes)
-        if answer.__class__ is tuple:
-            break
-    return answer
-
-
-_NONE: dict[int, Any] = {}
-
-
-def prepare(algorithm: Algorithm, given: int, number: Number) -> None:
-    """The builtin for calls of one sample with so many inputs and such slopes."""
-    made = _builtins.get((algorithm, given), _NONE)
-    if number.slope not in made and layout_is_known():
-        address = native.address(algorithm, number, algorithm.present(given), PUSH, CALL)
-        made = made | {number.slope: builtin(address, algorithm.name)}
-        _builtins[algorithm, given] = dict(sorted(made.items()))  # a new one: others may be going through the old
 
 
 def push_forward(
@@ -131,7 +100,7 @@ def push_forward(
     count = int(np.prod(leading, dtype=np.int64))
     if count and directions and any(deal(work, count, 1)):
         raise ValueError(_explain(algorithm, model, values, slopes))
-    prepare(algorithm, len(values), number)
+    algorithm.prepare_push(len(values), number.slope)
     return outputs, changes
 
 
@@ -165,8 +134,10 @@ def _explain(algorithm: Algorithm, model: Any, values: Sequence[Any], slopes: Se
     return words or explain(algorithm, model, values, F64)
 
 
-def push_sloped(algorithm: Algorithm, model: Any, inputs: Sequence[Any]) -> Any:
-    """The same for arrays that carry their slopes; the outputs do, too."""
+def carry(algorithm: Algorithm, model: Any, inputs: Sequence[Any]) -> Any:
+    """The same for arrays that carry their slopes; the outputs do, too. Other numbers are carried by interpreted kernels."""
+    if any(value.__class__ is Interpreted for value in inputs):
+        return _interpret(algorithm, model, inputs)
     values = [x.value if x.__class__ is Sloped else x for x in inputs]
     slopes = [_moved_in(x.slopes, spec) if x.__class__ is Sloped else None
               for spec, x in zip(algorithm.inputs, inputs, strict=False)]  # fmt: skip
@@ -181,3 +152,14 @@ def push_sloped(algorithm: Algorithm, model: Any, inputs: Sequence[Any]) -> Any:
 def _moved_in(slopes: Array, spec: Any) -> Array:
     """The directions from the front to before the sample's own axes."""
     return np.moveaxis(slopes, 0, slopes.ndim - 1 - len(spec.shape))
+
+
+def _interpret(algorithm: Algorithm, model: Any, inputs: Sequence[Any]) -> Any:
+    if model.coupling is not None:
+        raise TypeError(f"{algorithm.name}: a model with mimic joints cannot be interpreted")
+    sizes = algorithm.sizes(model.tables, inputs)
+    if leading_shape(algorithm, [np.asarray(value) for value in inputs], sizes):
+        raise ValueError(f"{algorithm.name}: interpreted kernels take one sample at a time")
+    outputs = interpret(algorithm, model, [np.asarray(value).ravel().tolist() for value in inputs])
+    arrays = [interpreted(output.ravel().tolist(), output.shape) for output in outputs]
+    return arrays[0] if len(arrays) == 1 else tuple(arrays)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from saltus.arrays import real_numbers
 from saltus.kernel.lending import LINE, scratch
 from saltus.kernel.number import F64, Number
-from saltus.kernel.sloped import Sloped
+from saltus.kernel.sloped import CARRIERS
 from saltus.kernel.target import packet
 from saltus.kernel.threads import deal, entry
 
@@ -53,10 +53,10 @@ class Plan:
 def launch(algorithm: Algorithm, model: Any, inputs: Sequence[Any], out: Any) -> Any:
     """The long way: convert, check, broadcast, run, and explain what was wrong."""
     check_count(algorithm, inputs)
-    if any(value.__class__ is Sloped for value in inputs):
-        from saltus.kernel.forward import push_sloped
+    if any(value.__class__ in CARRIERS for value in inputs):
+        from saltus.kernel.forward import carry
 
-        return push_sloped(algorithm, model, inputs)
+        return carry(algorithm, model, inputs)
     if model.coupling is not None:
         return coupled(algorithm, model, inputs, out)
     if any(hasattr(value, "__cuda_array_interface__") for value in inputs):

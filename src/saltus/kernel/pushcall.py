@@ -73,8 +73,7 @@ class _PushWrapper(_Wrapper):
 
         ahead, count = builder.load(self.ahead), builder.load(self.directions)
         self.require(builder.icmp_signed(">=", ahead, number(0)))
-        alone = self.number.slope == 1
-        self.require(builder.icmp_signed("==" if alone else ">", count, number(1 if alone else 0)))
+        self.require(builder.icmp_signed("==" if self.number.slope == 1 else ">", count, number(1)))
         lengths = [self.length(spec) for spec in algorithm.outputs]
         needed: Any = number(1)
         for group, record in algorithm.work.records.items():
@@ -90,8 +89,8 @@ class _PushWrapper(_Wrapper):
         for k, (spec, length) in enumerate(zip(algorithm.outputs, lengths, strict=True), len(algorithm.inputs)):
             results.append(self.new(spec, number(0), count))
             changes.append(self.new(spec, ahead, count))
-            places = [builder.ptrtoint(self.load(new[-1], DATA, POINTER), I64) for new in (results, changes)]
-            stage = self.enter(k, *places, length, stage)
+            here, slope = (builder.ptrtoint(self.load(new[-1], DATA, POINTER), I64) for new in (results, changes))
+            stage = self.enter(k, here, slope, length, stage)
         self.put(self.pointers, total, builder.ptrtoint(work, I64))
         self.put(self.meta, total * META_ENTRIES, count)
         self.put(self.meta, total * META_ENTRIES + STAGE, stage)

@@ -9,7 +9,7 @@ ever silently taken for constant.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -55,6 +55,20 @@ class Sloped(NDArrayOperatorsMixin):
         slopes = [_lined_up(x.slopes, ndim) if isinstance(x, Sloped) else 0.0 for x in operands]
         return Sloped(result, rule(result, values, slopes))
 
+    def __array_function__(self, function: Any, kinds: Any, operands: Any, options: Any) -> Any:
+        rule = FUNCTIONS.get(function)
+        if rule is None:
+            raise TypeError(f"derivatives do not pass through numpy.{function.__name__}: no rule is known for it")
+        return rule(*operands, **options)
+
+    def max(self, axis: int, initial: float) -> Sloped:
+        """The largest entry along an axis, and how that one changes."""
+        if self.shape[axis] == 0:
+            return Sloped(self.value.max(axis, initial=initial), self.slopes.sum(axis))
+        place = np.expand_dims(self.value.argmax(axis), axis)
+        slopes = np.take_along_axis(self.slopes, np.broadcast_to(place, (len(self.slopes), *place.shape)), axis)
+        return Sloped(self.value.max(axis, initial=initial), slopes.squeeze(axis))
+
 
 def _lined_up(slopes: Array, ndim: int) -> Array:
     """Slopes of an array that is broadcast to so many axes: those to come stand after the directions."""
@@ -83,5 +97,76 @@ RULES: dict[Any, Callable[[Array, Any, Any], Any]] = {
     np.multiply: _product,
     np.true_divide: _quotient,
     np.matmul: _matrix_product,
+    np.absolute: lambda result, values, slopes: np.sign(values[0]) * slopes[0],
 }
-"""Of NumPy's functions: (result, operands, slopes of the operands) -> slopes of the result."""
+"""Of NumPy's operations: (result, operands, slopes of the operands) -> slopes of the result."""
+
+
+def _apart(array: Any, like: Sloped) -> tuple[Array, Array]:
+    """Value and slopes of an array, which may have none."""
+    if isinstance(array, Sloped):
+        return array.value, array.slopes
+    return array, np.zeros((len(like.slopes), *array.shape))
+
+
+def _joined(function: Any) -> Any:
+    """The rule of a function that puts arrays side by side, along an axis counted from the last."""
+
+    def rule(arrays: Sequence[Any], axis: int) -> Sloped:
+        like = next(array for array in arrays if isinstance(array, Sloped))
+        values, slopes = zip(*(_apart(array, like) for array in arrays), strict=True)
+        return Sloped(function(values, axis), function(slopes, axis))
+
+    return rule
+
+
+def _einsum(subscripts: str, A: Any, x: Any) -> Sloped:
+    like = A if isinstance(A, Sloped) else x
+    (A, dA), (x, dx) = _apart(A, like), _apart(x, like)
+    return Sloped(np.einsum(subscripts, A, x), np.einsum(subscripts, dA, x) + np.einsum(subscripts, A, dx))
+
+
+def _solve(M: Any, B: Any) -> Sloped:
+    """dX = M^-1 (dB - dM X)"""
+    like = M if isinstance(M, Sloped) else B
+    (M, dM), (B, dB) = _apart(M, like), _apart(B, like)
+    X = np.linalg.solve(M, B)
+    return Sloped(X, np.linalg.solve(M, dB - dM @ X))
+
+
+def _pinv(G: Sloped, rtol: float, hermitian: bool) -> Sloped:
+    """dP = -P dG P + P P dG (1 - G P) + (1 - P G) dG P P, for symmetric G of constant rank."""
+    if not hermitian:
+        raise TypeError("derivatives do not pass through numpy.linalg.pinv but of symmetric matrices")
+    P: Any = np.linalg.pinv(G.value, rtol=rtol, hermitian=True)
+    one = np.eye(G.shape[-1])
+    left, right = one - P @ G.value, one - G.value @ P
+    return Sloped(P, P @ (P @ G.slopes @ right - G.slopes @ P) + left @ G.slopes @ P @ P)
+
+
+FUNCTIONS: dict[Any, Callable[..., Any]] = {
+    np.concatenate: _joined(np.concatenate),
+    np.stack: _joined(np.stack),
+    np.swapaxes: lambda x, one, other: Sloped(np.swapaxes(x.value, one, other), np.swapaxes(x.slopes, one, other)),
+    np.einsum: _einsum,
+    np.linalg.solve: _solve,
+    np.linalg.pinv: _pinv,
+    np.ones_like: lambda x: np.ones_like(x.value),
+    np.zeros_like: lambda x: np.zeros_like(x.value),
+}
+"""The rules of other functions of NumPy's, called as they are, with axes counted from the last: what dense methods use."""
+
+
+class Interpreted(np.ndarray):
+    """An array of numbers of any kind (dual ones of dual ones, symbols): algorithms that are given one run interpreted."""
+
+
+def interpreted(numbers: Sequence[Any], shape: tuple[int, ...]) -> Interpreted:
+    """Numbers as such an array. One by one: NumPy would take dual numbers, which are tuples, for rows."""
+    array = np.empty(len(numbers), object)
+    for k, each in enumerate(numbers):
+        array[k] = each
+    return array.reshape(shape).view(Interpreted)
+
+
+CARRIERS = (Sloped, Interpreted)

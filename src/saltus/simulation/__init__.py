@@ -3,12 +3,14 @@
 from saltus.simulation.conservation import Drift, conservation_drift
 from saltus.simulation.constraint_drift import constraint_drift
 from saltus.simulation.rollout import Interrupted, RolloutError, Trajectory, rollout
+from saltus.simulation.step_derivatives import StepDerivatives, step_derivatives
 from saltus.simulation.task_space import Task, center_of_mass_task, motors_of, task_torques
 
 __all__ = [
     "Drift",
     "Interrupted",
     "RolloutError",
+    "StepDerivatives",
     "Task",
     "Trajectory",
     "center_of_mass_task",
@@ -16,5 +18,6 @@ __all__ = [
     "constraint_drift",
     "motors_of",
     "rollout",
+    "step_derivatives",
     "task_torques",
 ]
