@@ -12,7 +12,7 @@ PLAIN  := .venv/.installed-plain
 export SALTUS_CACHE_DIR := $(CURDIR)/.cache/saltus
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: venv browser lint format warmup test demo docs bench clean
+.PHONY: venv browser lint format warmup test slow demo docs bench clean
 
 venv: $(STAMP)
 
@@ -43,8 +43,14 @@ format: venv
 warmup: venv
 	$(BIN)/python -m saltus.kernel.warmup $(JOBS)
 
-test: lint warmup browser
-	$(BIN)/pytest -n $(JOBS) --dist worksteal --durations 40
+# Within a quarter of an hour on two cores; what takes longer for what it tells is in `make slow`.
+test: lint
+	$(BIN)/python -m saltus.kernel.warmup $(JOBS) double
+	$(BIN)/pytest -n $(JOBS) --dist worksteal -m 'not slow' --durations 20
+
+# Single precision, PTX, browsers, memory and long chains: `.ci/run` runs both.
+slow: warmup browser
+	$(BIN)/pytest -n $(JOBS) --dist worksteal -m slow --durations 20
 
 # Opens the viewer, and waits, if somebody sits at a terminal.
 demo: $(PLAIN)

@@ -85,6 +85,7 @@ def test_lanes_equal_single_calls(algorithm: Algorithm) -> None:
             assert_close(one[k], other, 1e-10, what=f"{spec.name}[{k}]")
 
 
+@pytest.mark.slow
 @each_algorithm
 def test_single_precision(algorithm: Algorithm) -> None:
     singles = [x if x.dtype == np.int32 else x.astype(np.float32) for x in random_inputs(algorithm, 3, (19,))]

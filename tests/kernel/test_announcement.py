@@ -56,6 +56,7 @@ def package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(warmup, "ALGORITHMS", known)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("package")
 def test_warming_up_tells_of_every_function() -> None:
     told: list[tuple[int, int, str]] = []
@@ -71,6 +72,7 @@ def test_warming_up_tells_of_every_function() -> None:
     assert sorted(name for _, _, name in told) == sorted(names)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("package")
 def test_warming_up_on_the_command_line(capfd: pytest.CaptureFixture[str]) -> None:
     warmup.warmup(2, warmup.print_progress)

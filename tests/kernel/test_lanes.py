@@ -65,6 +65,7 @@ def test_a_sample_does_not_depend_on_its_lane(algorithm: Algorithm, given: int) 
     assert_equal(run(algorithm, MODEL, mixed), tuple(result[order] for result in whole))
 
 
+@pytest.mark.slow
 @each_variant
 def test_single_precision(algorithm: Algorithm, given: int) -> None:
     """Against double precision on the same inputs; what solves may lose what the condition number takes."""
@@ -82,6 +83,7 @@ def test_single_precision(algorithm: Algorithm, given: int) -> None:
         assert_close(one, other, tolerance, what=spec.name)
 
 
+@pytest.mark.slow
 @each_variant
 def test_one_sample_in_single_precision(algorithm: Algorithm, given: int) -> None:
     inputs = random_inputs(algorithm, given, MODEL, 4)

@@ -46,6 +46,7 @@ def resident() -> int:
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CALLS)
 def test_nothing_grows(name: str) -> None:
     call, before = CALLS[name], sl.get_threads()

@@ -239,6 +239,48 @@ def _constrained_derivatives(
     aim_targets(tree, active, da_dtarget, df_dtarget)
 
 
+@constrained(
+    inputs={"q": "nq", "v": "nv", "a": "nv", "active": "nc", "rows": "nu nv"},
+    outputs={"dq": "nm nv", "dv": "nm nv", "da": "nm nv"},
+    work=Layout(nj=BODIES, nv=AXES, nm={"none": None}),
+)
+def _constraint_acceleration_derivatives(tree, q, v, a, active, rows, w, dq, dv, da):
+    for r in range(tree.nm):
+        st(w.none, r, 0.0)
+    clear(dq, tree.nm * tree.nv)
+    clear(dv, tree.nm * tree.nv)
+    sweep_out(tree, q, v, a, None, w)
+    differentiate_rows(tree, w.none, active, w, da, dq, dv)
+    take_rows(tree, active, w.none, rows, da, w.none)
+
+
+class ConstraintAccelerationDerivatives(NamedTuple):
+    """Of what constraints compare with their targets (nm), each (..., nm, nv); the last axis is the direction."""
+
+    dacceleration_dq: Array  # along the tangent of `integrate`
+    dacceleration_dv: Array
+    dacceleration_da: Array  # the Jacobian J
+
+
+def differentiate_accelerations(
+    dynamics: ConstrainedDynamics,
+    q: ArrayLike,
+    v: ArrayLike,
+    a: ArrayLike,
+    active: ArrayLike | None,
+    rows: ArrayLike | None,
+    mode: str,
+) -> ConstraintAccelerationDerivatives:
+    """What `ConstrainedDynamics.constraint_acceleration_derivatives` does."""
+    if mode != "analytical":
+        entries = jacobian(ConstrainedDynamics.constraint_accelerations, dynamics, (q, v, a, active, rows), mode)
+        return ConstraintAccelerationDerivatives(*entries[:3])
+    held, given = dynamics.held(q, v, active, rows)
+    return ConstraintAccelerationDerivatives(
+        *_constraint_acceleration_derivatives.call(dynamics.problem, (q, v, a, held, given))
+    )
+
+
 class ConstrainedDerivatives(NamedTuple):
     """Of the accelerations a (nv) and the forces f (nm) of constrained dynamics; the last axis is the direction."""
 
@@ -317,3 +359,4 @@ def _by_state(dynamics: ConstrainedDynamics, *inputs: ArrayLike) -> tuple[tuple[
 
 
 register(ConstrainedDynamics.solve, _by_state)
+register(ConstrainedDynamics.constraint_accelerations, ConstrainedDynamics.constraint_acceleration_derivatives)

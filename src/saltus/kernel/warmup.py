@@ -1,6 +1,6 @@
 """Compile all algorithms ahead of their first use, several processes at a time.
 
-    python -m saltus.kernel.warmup [processes]
+    python -m saltus.kernel.warmup [processes [double]]
 
 A process keeps to one number type as long as it can: kernels that several algorithms share are then compiled once.
 """
@@ -32,9 +32,9 @@ PARTS = 2
 """Into which the functions of a number type are divided, so that no processor idles while another does the last type."""
 
 
-def jobs() -> list[tuple[Number, str]]:
-    """What is compiled: calls of one sample, and packets of both precisions."""
-    return [(packet(64), "many"), (packet(32), "many"), (F64, "one")]
+def jobs(single: bool = True) -> list[tuple[Number, str]]:
+    """What is compiled: calls of one sample, and packets of double and, if wanted, single precision."""
+    return [(packet(64), "many"), *([(packet(32), "many")] if single else []), (F64, "one")]
 
 
 def functions(number: Number) -> list[tuple[Algorithm, int]]:
@@ -45,14 +45,17 @@ def functions(number: Number) -> list[tuple[Algorithm, int]]:
     return [(algorithm, given) for algorithm in ALGORITHMS for given in algorithm.variants()[:most]]
 
 
-def warmup(processes: int | None = None, progress: Progress = lambda done, total, name: None) -> None:
+def warmup(
+    processes: int | None = None, progress: Progress = lambda done, total, name: None, single: bool = True
+) -> None:
     """Fill the cache of compiled code. A function that is in it already takes no time.
 
     Stopped by Ctrl-C, it keeps what is compiled: the next time, it goes on from there.
     """
     context = get_context("spawn")
     names = context.SimpleQueue()
-    numbers, total, done = jobs(), sum(len(functions(number)) for number, _ in jobs()), 0
+    numbers, done = jobs(single), 0
+    total = sum(len(functions(number)) for number, _ in numbers)
     with ProcessPoolExecutor(processes or os.cpu_count(), context, _start, (names,)) as pool:
         tasks = [pool.submit(_compile_part, *numbers[job], part) for job, part in order(len(numbers))]
         for task in tasks:
@@ -93,4 +96,4 @@ def print_progress(done: int, total: int, name: str) -> None:
 
 
 if __name__ == "__main__":
-    warmup(int(sys.argv[1]) if len(sys.argv) > 1 else None, print_progress)
+    warmup(int(sys.argv[1]) if len(sys.argv) > 1 else None, print_progress, single=sys.argv[2:] != ["double"])
