@@ -18,7 +18,7 @@ import numpy as np
 
 from benchmarks.measure import RESULTS
 from benchmarks.plot import circumstances, number, plt, save, table
-from benchmarks.plot_constraints import plain
+from benchmarks.plot_constraints import plain, title
 
 COLOURS = {"fd": "#8c96a8", "fdc": "#e08a1e", "ad": "#2f6fb7", "analytical": "#5b9a4b"}
 FLOOR = 1e-18
@@ -149,10 +149,68 @@ def plot_effort(result: Result, heading: str, file: Path) -> None:
     save(figure, file)
 
 
+# ----------------------------------------------------------------------------------------------------------------- speed
+
+
+def speed_section(result: Result, figures: Path) -> str:
+    machine = result["machine"]
+    lines = []
+    for row in result["rows"]:
+        us, ratio = row["us"], row["ratio"]
+        cells = [number(us["pin"]), number(us["one"]), number(ratio["one"]), number(us["f64"]), number(ratio["f64"])]
+        free = [number(us[f"pin {name}"] / us[f"{name} {form}"]) for name in ("aba", "rnea") for form in ("one", "f64")]
+        lines.append([title(row["case"]), *cells, f"{row['error']:.0e}", *free])
+    text = (
+        f"## Dynamics and derivatives together: {machine['model']}, {machine['vectors']}\n\n{circumstances(result)}\n"
+    )
+    text += (
+        "Accelerations, forces, and how both change with q, v and tau, against `pin.constraintDynamics` and "
+        f"`pin.computeConstraintDynamicsDerivatives`, {result['iterations']} iterations; times in us, of packets per sample "
+        f"of a batch of {result['batch']} on one core; x: how many times faster. The error is relative to the largest "
+        "entry of each matrix, against Pinocchio's, of converged solutions; four-bar's loop is planar, so that one of "
+        "its three rows is redundant, and Pinocchio has none to compare with (ours agrees with dual numbers: `tests/derivatives`). "
+        "Behind it, how many times faster `aba_derivatives` and `rnea_derivatives` are.\n\n"
+    )
+    header = [
+        "case",
+        "pin",
+        "one call",
+        "x",
+        "packets f64",
+        "x",
+        "error",
+        "ABA, one",
+        "packets",
+        "RNEA, one",
+        "packets",
+    ]
+    return text + table(header, lines)
+
+
+def graphics_section(result: Result, figures: Path) -> str:
+    lines = [
+        [
+            row["robot"],
+            row["dtype"],
+            row["layout"],
+            str(row["batch"]),
+            number(row["million_per_s"]),
+            f"{row['error']:.0e}",
+        ]
+        for row in result["rows"]
+        if row["algorithm"] == "constrained_derivatives"
+    ]
+    text = f"## Dynamics and derivatives together: {result['device']}\n\n{circumstances(result)}\n"
+    text += "Four feet of Solo12, soles and hands of Talos (38); millions of samples a second.\n\n"
+    return text + table(["robot", "type", "layout", "batch", "M/s", "error"], lines)
+
+
 # ------------------------------------------------------------------------------------------------------------------ page
 
 
 SECTIONS: dict[str, Callable[[Result, Path], str]] = {
+    "derivatives": speed_section,
+    "gpu-derivatives": graphics_section,
     "derivative-errors": errors_section,
     "derivative-effort": effort_section,
 }

@@ -25,7 +25,7 @@ from saltus.derivatives.centroidal import (
     center_of_mass_derivatives,
     centroidal_momentum_derivatives,
 )
-from saltus.derivatives.constrained import ConstrainedDerivatives
+from saltus.derivatives.constrained import ConstrainedDerivatives, ConstraintAccelerationDerivatives
 from saltus.derivatives.crba import crba_derivatives
 from saltus.derivatives.frame import (
     FrameAccelerationDerivatives,
@@ -121,6 +121,7 @@ __all__ = [
     "ConstrainedDerivatives",
     "ConstrainedDynamics",
     "Constraint",
+    "ConstraintAccelerationDerivatives",
     "Contact",
     "Drift",
     "Frame",

@@ -81,20 +81,22 @@ def solve(model: sl.Model, held: list[sl.Constraint], method: str, inputs: tuple
     return dynamics.solve(*inputs, **more)
 
 
-def good_states(model: sl.Model, held: list[sl.Constraint]) -> tuple[tuple[Any, Any, Any], bool]:
+def good_states(
+    model: sl.Model, held: list[sl.Constraint], count: int = SAMPLES, least_ratio: float = LEAST_RATIO
+) -> tuple[tuple[Any, Any, Any], bool]:
     """States that are not singular and do not contradict the constraints, and whether forces are unique there."""
-    q, v, tau = random_states(model, SAMPLES + SAMPLES // 10, seed=0)
+    q, v, tau = random_states(model, count + max(10, count // 10), seed=0)
     J = truth.jacobian(model, held, q)
     response, inverse, eigenvalues = truth.delassus_inverse(sl.crba(model, q), J)
     largest = eigenvalues[:, -1]
     found = eigenvalues > truth.RANK * largest[:, None]
     least = np.where(found, eigenvalues, np.inf).min(-1)
-    regular = least > np.maximum(LEAST_EIGENVALUE, LEAST_RATIO * largest)
+    regular = least > np.maximum(LEAST_EIGENVALUE, least_ratio * largest)
     unique = bool(found[regular].all())
     if not unique:
         v = v - truth.times(response, truth.times(inverse, truth.times(J, v)))
-    assert regular.sum() >= SAMPLES
-    return (q[regular][:SAMPLES], v[regular][:SAMPLES], tau[regular][:SAMPLES]), unique
+    assert regular.sum() >= count
+    return (q[regular][:count], v[regular][:count], tau[regular][:count]), unique
 
 
 def rounding(model: sl.Model, q: Any) -> Any:

@@ -121,6 +121,23 @@ def test_several_outputs() -> None:
     assert_close(v.grad.numpy(), sl.center_of_mass_jacobian(model, state.q).sum(0), 1e-11)
 
 
+def test_constrained_dynamics() -> None:
+    """Both outputs, on the manifold by `integrate`."""
+    robot = sl.load_robot("quadruped")
+    feet = [sl.Contact(robot, foot) for foot in sl.robot_frames("quadruped").feet]
+    solve = sl.torch_function(sl.ConstrainedDynamics.solve, sl.ConstrainedDynamics(robot, feet))
+    integrate, state = sl.torch_function(sl.integrate, robot), random_state(robot, 10)
+    standing, dq, v, tau = (
+        torch.tensor(robot.reference_configurations["standing"]),
+        *tensors(np.zeros(robot.nv), state.v, state.tau),
+    )
+
+    def found(dq: Any, v: Any, tau: Any) -> Any:
+        return solve(integrate(standing, dq), v, tau)
+
+    assert torch.autograd.gradcheck(found, (dq, v, tau), atol=1e-4, rtol=1e-5)
+
+
 def test_no_second_derivatives() -> None:
     model = all_kinds()
     state = random_state(model, 9)

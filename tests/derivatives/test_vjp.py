@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import saltus as sl
-from saltus.derivatives import pull_back
+from saltus.derivatives import integrate_vjp, pull_back
 from saltus.dynamics.aba import _aba
 from saltus.dynamics.rnea import _nonlinear_effects, _rnea
 from saltus.kernel import ALGORITHMS, Algorithm
@@ -24,7 +24,7 @@ FUNCTIONS = {
     "nonlinear_effects": (sl.nonlinear_effects, _nonlinear_effects, ("q", "v", "forces")),
     "aba": (sl.aba, _aba, ("q", "v", "tau", "forces")),
 }
-KERNELS = [algorithm for algorithm in ALGORITHMS if algorithm.kernel.__module__ == pull_back.__name__]
+KERNELS = [x for x in ALGORITHMS if x.kernel.__module__ in (pull_back.__name__, integrate_vjp.__name__)]
 
 each_function = pytest.mark.parametrize("name", FUNCTIONS)
 each_kernel = pytest.mark.parametrize("algorithm", KERNELS, ids=lambda algorithm: algorithm.name)
@@ -113,6 +113,16 @@ def test_leading_axes(name: str) -> None:
         assert_close(tuple(gradient[place] for gradient in gradients), single_gradients, 1e-11)
 
 
+@pytest.mark.parametrize("size", [0.0, 0.1, 3.0])
+def test_steps_along_the_manifold(size: float) -> None:
+    model, rng = all_kinds(), np.random.default_rng(11)
+    q, v, weights = sl.random_configuration(model, 12), size * rng.normal(size=model.nv), rng.normal(size=model.nq)
+    result, gradients = sl.vjp(sl.integrate, model, (q, v), weights)
+    assert_close(result, sl.integrate(model, q, v), 1e-15)
+    for gradient, jacobian in zip(gradients, slopes_by_duals(_integrate, model, [q, v]), strict=True):
+        assert_close(gradient, jacobian @ weights, 1e-13)
+
+
 @each_kernel
 def test_lanes_equal_single_calls(algorithm: Algorithm) -> None:
     model, given = all_kinds(), len(algorithm.inputs)
@@ -136,6 +146,21 @@ def test_interpreted_as_compiled(algorithm: Algorithm) -> None:
         assert_close(one.astype(float), other, 1e-11, what=spec.name)
 
 
-def test_unknown_function() -> None:
-    with pytest.raises(ValueError, match="vjp: the function is .*, expected one of aba"):
-        sl.vjp(len, sl.random_model(0, 1), (), None)
+def test_functions_without_a_rule() -> None:
+    """By their Jacobians: several outputs, with axes of their own; inputs that are names have no gradient."""
+    model = all_kinds()
+    state, rng = random_state(model, 13, (3,)), np.random.default_rng(14)
+    weights = rng.normal(size=(3, model.nv, model.nv))
+    M, (dq,) = sl.vjp(sl.crba, model, (state.q,), weights)
+    (slopes,) = sl.jacobian(sl.crba, model, (state.q,), mode="fdc")
+    assert_close(M, sl.crba(model, state.q), 1e-14)
+    assert_close(dq, np.einsum("bij,bijk->bk", weights, slopes), 1e-7)
+
+    J, dJ = rng.normal(size=(2, 3, 6, model.nv))
+    _, (dq, dv, none) = sl.vjp(sl.frame_jacobian_dot, model, (state.q, state.v, 3), (J, dJ))
+    assert none is None
+    by_q, by_v, _ = sl.jacobian(sl.frame_jacobian_dot, model, (state.q, state.v, 3), mode="fdc")
+    assert_close(dq, sum(np.einsum("bij,bijk->bk", w, D) for w, D in zip((J, dJ), by_q, strict=True)), 1e-7)
+    assert_close(dv, sum(np.einsum("bij,bijk->bk", w, D) for w, D in zip((J, dJ), by_v, strict=True)), 1e-7)
+    with pytest.raises(ValueError, match="frame_jacobian_dot: 1 weights for 2 outputs"):
+        sl.vjp(sl.frame_jacobian_dot, model, (state.q, state.v, 3), J)

@@ -25,7 +25,7 @@ from saltus.constraints.prox_ltls import _prox_ltls
 from saltus.constraints.prox_pv import _prox_pv
 from saltus.constraints.report import iterations_of, residual_of, status_of
 from saltus.constraints.response import _response
-from saltus.constraints.system import _constrained_system
+from saltus.constraints.system import _constrained_system, _constraint_accelerations
 from saltus.constraints.tables import ConstrainedModel
 from saltus.dynamics.rnea import gravity
 from saltus.model.checks import ModelError
@@ -33,7 +33,7 @@ from saltus.model.joints import JointKind
 from saltus.model.model import Model
 
 if TYPE_CHECKING:
-    from saltus.derivatives.constrained import ConstrainedDerivatives
+    from saltus.derivatives.constrained import ConstrainedDerivatives, ConstraintAccelerationDerivatives
     from saltus.derivatives.impact import ImpactDerivatives
 
 METHODS: dict[str, Callable[[ConstrainedModel, tuple[Any, ...]], tuple[Array, Array, Array]]] = {
@@ -209,6 +209,45 @@ class ConstrainedDynamics:
             self, q, v, tau, active, target, start, external, rows, mode
         )
 
+    def constraint_accelerations(
+        self, q: ArrayLike, v: ArrayLike, a: ArrayLike, active: ArrayLike | None = None, rows: ArrayLike | None = None
+    ) -> Array:
+        """What the constraints compare with their targets (..., nm) [m/s^2, rad/s^2]: accelerations along their rows, with
+        Baumgarte's feedback, at `q` (..., nq), `v` and `a` (..., nv). Other arguments as in `solve`.
+
+        >>> import numpy as np, saltus as sl
+        >>> robot = sl.load_robot("quadruped")
+        >>> dynamics = sl.ConstrainedDynamics(robot, [sl.Contact(robot, foot) for foot in sl.robot_frames("quadruped").feet])
+        >>> q, v, tau = robot.reference_configurations["standing"], np.ones(robot.nv), np.zeros(robot.nv)
+        >>> bool(np.abs(dynamics.constraint_accelerations(q, v, dynamics.solve(q, v, tau).a)).max() < 1e-8)
+        True
+        """
+        held, given = self.held(q, v, active, rows)
+        accelerations: Array = _constraint_accelerations.call(self.problem, (q, v, a, held, given))
+        return accelerations
+
+    def constraint_acceleration_derivatives(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        a: ArrayLike,
+        active: ArrayLike | None = None,
+        rows: ArrayLike | None = None,
+        mode: str = "analytical",
+    ) -> ConstraintAccelerationDerivatives:
+        """How `constraint_accelerations` change with `q`, `v` and `a`: three matrices (..., nm, nv).
+
+        mode: "analytical", "ad", "fd" or "fdc" (see `jacobian`).
+        """
+        return _differentiation("constrained").differentiate_accelerations(self, q, v, a, active, rows, mode)
+
+    def held(self, q: Any, v: Any, active: ArrayLike | None, rows: ArrayLike | None) -> tuple[Any, Any]:
+        """Activities and the user's rows, as kernels take them."""
+        everything, _, _, given = self.defaults(q, v)
+        if rows is not None or self.problem.nu:
+            given = self._checked(rows)
+        return everything if active is None else active, given
+
     def impact(
         self,
         q: ArrayLike,
@@ -245,16 +284,14 @@ class ConstrainedDynamics:
         self, q: Any, v: Any, active: ArrayLike | None, restitution: ArrayLike, rows: ArrayLike | None
     ) -> tuple[Any, Any, Any]:
         """Activities, restitutions and the user's rows, as kernels take them."""
-        everything, _, _, given = self.defaults(q, v)
-        if rows is not None or self.problem.nu:
-            given = self._checked(rows)
+        held, given = self.held(q, v, active, rows)
         if not hasattr(restitution, "__cuda_array_interface__"):
             restitution = self._spread(restitution, SINGLE if _is_single(q) and _is_single(v) else DOUBLE)
             if hasattr(q, "__cuda_array_interface__"):
                 from saltus.kernel.cuda import to_device
 
                 restitution = to_device(restitution)
-        return everything if active is None else active, restitution, given
+        return held, restitution, given
 
     def impact_derivatives(
         self,
@@ -308,10 +345,7 @@ class ConstrainedDynamics:
         >>> bool(np.abs(dynamics.solve(q, still, standing.tau).a).max() < 1e-8)
         True
         """
-        everything, _, _, given = self.defaults(q, v, a)
-        if rows is not None or self.problem.nu:
-            given = self._checked(rows)
-        inputs = (q, v, a, everything if active is None else active, given)
+        inputs = (q, v, a, *self.held(q, v, active, rows))
         tau, forces, report = _inverse_dynamics.call(self._driven(actuated), inputs)
         return InverseDynamics(tau, forces, report, self.tolerance)
 

@@ -201,3 +201,25 @@ def _constrained_system(tree, q, v, tau, active, target, rows, w, M, rest, J, go
         while j >= 0:
             st(M, k * tree.nv + j, ld(M, j * tree.nv + k))
             j = tree.above[j]
+
+
+@constrained(
+    inputs={"q": "nq", "v": "nv", "a": "nv", "active": "nc", "rows": "nu nv"},
+    outputs={"accelerations": "nm"},
+    work=Layout(nj=BODIES, nv=AXES, nmv={"J": None}, nm={"none": None}),
+)
+def _constraint_accelerations(tree, q, v, a, active, rows, w, accelerations):
+    """J a - goal, with targets of zero."""
+    nv = tree.nv
+    for r in range(tree.nm):
+        st(w.none, r, 0.0)
+    move_bodies(tree, q, v, w)
+    aim_rows(tree, active, w.none, w, w.J, accelerations)
+    take_rows(tree, active, w.none, rows, w.J, accelerations)
+    for c in range(tree.nc):
+        for r in range(tree.first_row[c], tree.end_row[c]):
+            total = -ld(accelerations, r)
+            for n in range(tree.first_mover[c], tree.end_mover[c]):
+                k = tree.mover[n]
+                total = total + ld(w.J, r * nv + k) * ld(a, k)
+            st(accelerations, r, total)

@@ -9,7 +9,8 @@ those of the inverse of the whole matrix, found once for all directions. With Z 
 
 Redundant rows make the Delassus matrix singular. G is then what the proximal method makes of it: the sum over its iterations
 P + R P + R^2 P + ... with P = (Delassus + mu)^-1 and R = P mu. Forces go to the least ones, accelerations do not depend on
-mu. After one iteration (methods `soft`) G = P is exact, too. O(n^3 + n^2 m + m^3).
+mu. The directions in which forces push against each other turn with q, and the least forces with them (`turn_redundancy`).
+After one iteration (methods `soft`) G = P is exact. O(n^3 + n^2 m + m^3).
 
 Where rows contradict each other as soon as q, v or a target changes, forces that push against each other have no derivative
 (they grow with every iteration); what they do together, J^T df, has, and accelerations have.
@@ -37,7 +38,15 @@ from saltus.constraints.dense import factor_block, invert_block
 from saltus.constraints.dynamics import ConstrainedDynamics, Solution
 from saltus.constraints.system import take_rows
 from saltus.constraints.tables import constrained
-from saltus.derivatives.constraint_rows import differentiate_rows, measure_rows, turn_forces
+from saltus.derivatives.constraint_rows import (
+    add_rows,
+    differentiate_rows,
+    first_of,
+    frames_of,
+    measure_rows,
+    rate_slopes,
+    turn_forces,
+)
 from saltus.derivatives.modes import jacobian, register
 from saltus.derivatives.sweep import AXES, BODIES, sweep_back, sweep_out
 from saltus.dynamics.ltl import factor, invert
@@ -53,6 +62,7 @@ from saltus.dynamics.panel import (
     store_tile,
 )
 from saltus.kernel import Layout, Quad, fabs, kernel, ld, less, lift, maximum, minimum, select, some, st, zero
+from saltus.spatial.algebra import Motion, Vec3, cross_motion
 
 STILL = 1e-14
 """What may be left out of G, relative to it."""
@@ -91,7 +101,10 @@ def damp(tree, scale, w):
 
 @kernel
 def sum_iterations(tree, w, G):
-    """G from the lower triangle of the Delassus matrix, in `power`: P + R P + R^2 P + ..., twice as many terms each time."""
+    """G from the lower triangle of the Delassus matrix, in `power`: P + R P + R^2 P + ..., twice as many terms each time.
+
+    Returns 1 where rows are redundant, else 0; `power` is then the projection on what pushes against itself.
+    """
     nm, o = tree.nm, zero(G)
     one = lift(1.0, o)
     scale, largest = one, o
@@ -118,6 +131,10 @@ def sum_iterations(tree, w, G):
                 change = square_power(nm, going, w)
                 going = less(STILL, change * change * change * change)
         add_terms(nm, one, w, G)
+        if some(redundant):
+            for _ in range(3):
+                square_power(nm, redundant, w)
+    return select(redundant, one, o)
 
 
 @kernel
@@ -145,7 +162,7 @@ def square_power(nm, going, w):
 
 @kernel
 def invert_system(tree, w, da_dtau, da_dtarget, df_dtau, df_dtarget):
-    """The four blocks of the inverse, from the upper triangle of M and from J."""
+    """The four blocks of the inverse, from the upper triangle of M and from J; returns 1 if rows are redundant, else 0."""
     nv, nm = tree.nv, tree.nm
     factor(tree.above, nv, w.M, w.pivot)
     invert(tree.above, nv, w.M, w.pivot, w.panel, da_dtau)
@@ -165,7 +182,7 @@ def invert_system(tree, w, da_dtau, da_dtarget, df_dtau, df_dtarget):
                     k = tree.mover[n]
                     total = total + ld(w.Z, r * nv + k) * ld(w.J, s * nv + k)
                 st(w.power, r * nm + s, total)
-    sum_iterations(tree, w, df_dtarget)
+    loose = sum_iterations(tree, w, df_dtarget)
     multiply(-1.0, df_dtarget, nm, nm, w.Z, nv, w.rows_panel, df_dtau)
     for j in range(0, nv, 4):
         load_panel(df_dtau, nv, nm, j, 1.0, w.rows_panel)
@@ -175,6 +192,7 @@ def invert_system(tree, w, da_dtau, da_dtarget, df_dtau, df_dtarget):
     for r in range(nm):
         for k in range(nv):
             st(da_dtarget, k * nm + r, -ld(df_dtau, r * nv + k))
+    return loose
 
 
 @kernel
@@ -195,6 +213,41 @@ def apply_inverse(tree, w, da_dtau, da_dtarget, df_dtau, df_dtarget, da, df):
             tile = add_sparse(empty_tile(da), df_dtau, nv, i, nm, w.panel, tree.listed, first, end)
             tile = add_sparse(tile, df_dtarget, nm, i, nm, w.rows_panel, tree.listed, first_row, end_row)
             store_tile(df, nv, nm, i, j, tile)
+
+
+@kernel
+def turn_redundancy(tree, loose, forces, active, w, da_dtarget, df_dq):
+    """To df/dq, where rows are redundant: least forces f stay in the range of J, which turns with q. What pushes against
+    itself changes by its projection of dJ x / mu, with M x = J^T G mu f."""
+    nv, nm, o = tree.nv, tree.nm, zero(df_dq)
+    w.acceleration[0] = Motion(Vec3(o, o, o), Vec3(o, o, o))
+    for i in range(1, tree.nj):
+        moving = w.acceleration[tree.parent[i]]
+        for k in range(tree.iv[i], tree.end[i]):
+            slide = o
+            for r in range(nm):
+                slide = slide + ld(da_dtarget, k * nm + r) * (tree.mu[r] * ld(forces, r))
+            moving = moving + w.axis[k] * slide
+        w.acceleration[i] = moving
+    clear(w.Z, nm * nv)
+    for c in range(tree.nc):
+        if tree.given[c] >= 0:
+            continue
+        pair, on, vb = frames_of(tree, c, w), ld(active, c), w.acceleration[tree.body_b[c]]
+        for side in range(2):
+            k = first_of(tree, c, side)
+            while k >= 0:
+                psi = cross_motion(w.acceleration[tree.parent[tree.body[k]]], w.axis[k])
+                rows = rate_slopes(tree, c, w.axis[k], psi, vb, side == 0, pair)
+                add_rows(tree, c, k, rows, on * (1.0 - 2.0 * side), w.Z)
+                k = tree.above[k]
+    for j in range(0, nv, 4):
+        load_panel(w.Z, nv, nm, j, loose, w.rows_panel)
+        for r in range(nm):
+            w.rows_panel[r] = w.rows_panel[r] * (1.0 / tree.mu[r])
+        for i in range(0, nm, 3):
+            tile = add_product(load_tile(df_dq, nv, nm, i, j), w.power, nm, 1, i, nm, w.rows_panel, nm)
+            store_tile(df_dq, nv, nm, i, j, tile)
 
 
 @kernel
@@ -233,10 +286,54 @@ def _constrained_derivatives(
     measure_rows(tree, w, gap, rate)
     sweep_back(tree, w, w.M, da_dq, da_dv)
     turn_forces(tree, forces, active, w, da_dq)
-    invert_system(tree, w, da_dtau, da_dtarget, df_dtau, df_dtarget)
+    loose = invert_system(tree, w, da_dtau, da_dtarget, df_dtau, df_dtarget)
     apply_inverse(tree, w, da_dtau, da_dtarget, df_dtau, df_dtarget, da_dq, df_dq)
     apply_inverse(tree, w, da_dtau, da_dtarget, df_dtau, df_dtarget, da_dv, df_dv)
+    if tree.most_iterations[0] > 1 and some(less(0.5, loose)):
+        turn_redundancy(tree, loose, forces, active, w, da_dtarget, df_dq)
     aim_targets(tree, active, da_dtarget, df_dtarget)
+
+
+@constrained(
+    inputs={"q": "nq", "v": "nv", "a": "nv", "active": "nc", "rows": "nu nv"},
+    outputs={"dq": "nm nv", "dv": "nm nv", "da": "nm nv"},
+    work=Layout(nj=BODIES, nv=AXES, nm={"none": None}),
+)
+def _constraint_acceleration_derivatives(tree, q, v, a, active, rows, w, dq, dv, da):
+    for r in range(tree.nm):
+        st(w.none, r, 0.0)
+    clear(dq, tree.nm * tree.nv)
+    clear(dv, tree.nm * tree.nv)
+    sweep_out(tree, q, v, a, None, w)
+    differentiate_rows(tree, w.none, active, w, da, dq, dv)
+    take_rows(tree, active, w.none, rows, da, w.none)
+
+
+class ConstraintAccelerationDerivatives(NamedTuple):
+    """Of what constraints compare with their targets (nm), each (..., nm, nv); the last axis is the direction."""
+
+    dacceleration_dq: Array  # along the tangent of `integrate`
+    dacceleration_dv: Array
+    dacceleration_da: Array  # the Jacobian J
+
+
+def differentiate_accelerations(
+    dynamics: ConstrainedDynamics,
+    q: ArrayLike,
+    v: ArrayLike,
+    a: ArrayLike,
+    active: ArrayLike | None,
+    rows: ArrayLike | None,
+    mode: str,
+) -> ConstraintAccelerationDerivatives:
+    """What `ConstrainedDynamics.constraint_acceleration_derivatives` does."""
+    if mode != "analytical":
+        entries = jacobian(ConstrainedDynamics.constraint_accelerations, dynamics, (q, v, a, active, rows), mode)
+        return ConstraintAccelerationDerivatives(*entries[:3])
+    held, given = dynamics.held(q, v, active, rows)
+    return ConstraintAccelerationDerivatives(
+        *_constraint_acceleration_derivatives.call(dynamics.problem, (q, v, a, held, given))
+    )
 
 
 class ConstrainedDerivatives(NamedTuple):
@@ -317,3 +414,4 @@ def _by_state(dynamics: ConstrainedDynamics, *inputs: ArrayLike) -> tuple[tuple[
 
 
 register(ConstrainedDynamics.solve, _by_state)
+register(ConstrainedDynamics.constraint_accelerations, ConstrainedDynamics.constraint_acceleration_derivatives)

@@ -22,7 +22,7 @@ from saltus.constraints.dynamics import ConstrainedDynamics
 from saltus.constraints.impact import Impact
 from saltus.constraints.system import take_rows
 from saltus.constraints.tables import constrained
-from saltus.derivatives.constrained import WORK, apply_inverse, invert_system
+from saltus.derivatives.constrained import WORK, apply_inverse, invert_system, turn_redundancy
 from saltus.derivatives.constraint_rows import (
     add_rows,
     first_of,
@@ -34,7 +34,7 @@ from saltus.derivatives.constraint_rows import (
 from saltus.derivatives.modes import jacobian, register
 from saltus.derivatives.sweep import sweep_back
 from saltus.dynamics.panel import clear
-from saltus.kernel import kernel, ld, lift, st, zero
+from saltus.kernel import kernel, ld, less, lift, some, st, zero
 from saltus.model.joint_kernels import axis_seen_from, joint_placement, placed_after
 from saltus.spatial.algebra import SE3, Force, Mat3, Motion, Sym3, Vec2, Vec3, cross_motion
 from saltus.spatial.inertia import Rigid, act_solid
@@ -104,9 +104,11 @@ def _impact_derivatives(
         for r in range(tree.first_row[c], tree.end_row[c]):
             for k in range(nv):
                 st(dimpulses_dv, r * nv + k, (1.0 + ld(restitution, c)) * ld(w.J, r * nv + k))
-    invert_system(tree, w, w.A, w.T, w.N, w.G)
+    loose = invert_system(tree, w, w.A, w.T, w.N, w.G)
     apply_inverse(tree, w, w.A, w.T, w.N, w.G, dv_dq, dimpulses_dq)
     apply_inverse(tree, w, w.A, w.T, w.N, w.G, dv_dv, dimpulses_dv)
+    if tree.most_iterations[0] > 1 and some(less(0.5, loose)):
+        turn_redundancy(tree, loose, impulses, active, w, w.T, dimpulses_dq)
     for k in range(nv):
         st(dv_dv, k * nv + k, ld(dv_dv, k * nv + k) + 1.0)
 

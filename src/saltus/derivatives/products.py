@@ -11,12 +11,14 @@ from saltus.arrays import Array, ArrayLike, real_numbers
 from saltus.constraints.dynamics import ConstrainedDynamics, Solution
 from saltus.constraints.impact import Impact
 from saltus.derivatives.constrained_vjp import _constrained_vjp, _impact_vjp
+from saltus.derivatives.integrate_vjp import _integrate_vjp
 from saltus.derivatives.modes import jacobian
 from saltus.derivatives.problem import arrays_of, problem
 from saltus.derivatives.pull_back import _aba_vjp, _forces_vjp, _nonlinear_effects_vjp, _rnea_vjp
 from saltus.dynamics.aba import aba
 from saltus.dynamics.kinematics import joint_velocities
 from saltus.dynamics.rnea import nonlinear_effects, rnea
+from saltus.model.manifold import integrate
 
 Rule = Callable[[Any, Sequence[ArrayLike], Any], tuple[Any, tuple[Array | None, ...]]]
 """(model, inputs, weights) -> outputs, and one gradient an input."""
@@ -78,10 +80,18 @@ def _both(dynamics: Any, weights: Any) -> tuple[ArrayLike, ArrayLike]:
     )
 
 
+def _integrate(model: Any, inputs: Sequence[ArrayLike], weights: ArrayLike) -> tuple[Array, tuple[Array, ...]]:
+    on_gpu = hasattr(weights, "__cuda_array_interface__")
+    wide = weights[..., None] if on_gpu else real_numbers(weights, "integrate: weights")[..., None]
+    result, dq, dv = _integrate_vjp.call(model, (*inputs, wide))
+    return result, (dq, dv)
+
+
 RULES: dict[Callable[..., Any], Rule] = {
     rnea: _rnea,
     nonlinear_effects: _nonlinear_effects,
     aba: _aba,
+    integrate: _integrate,
     ConstrainedDynamics.solve: _solve,
     ConstrainedDynamics.impact: _impact,
 }
@@ -121,9 +131,9 @@ def vjp(
 
     weights: of the shape of the output, or a tuple if there are several. Leading axes broadcast as in the function itself.
 
-    `rnea`, `nonlinear_effects` and `aba` take two sweeps over the robot, `ConstrainedDynamics.solve` and `.impact` one
-    solution more (the object stands for the model, and weights are of motions and of forces): no Jacobian is formed. Of
-    other functions it is, by the mode "ad".
+    `rnea`, `nonlinear_effects`, `aba` and `integrate` take a sweep or two over the robot, `ConstrainedDynamics.solve` and
+    `.impact` one solution more (the object stands for the model, and weights are of motions and of forces): no Jacobian is
+    formed. Of other functions it is, by the mode "ad".
 
     >>> import numpy as np, saltus as sl
     >>> arm = sl.random_model(seed=0, bodies=3, kinds=["revolute"])

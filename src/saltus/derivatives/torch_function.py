@@ -15,8 +15,8 @@ def torch_function(function: Callable[..., Any], model: Any) -> Callable[..., An
     configurations (..., nq) are those of normalised coordinates: they have no part along a quaternion. Second derivatives
     are refused. For constrained dynamics, the function is `ConstrainedDynamics.solve` and the model the object.
 
-    Needs PyTorch, which saltus does not install: `pip install 'saltus[torch]'`. On a GPU run `rnea`, `nonlinear_effects` and
-    `aba`.
+    Needs PyTorch, which saltus does not install: `pip install 'saltus[torch]'`. On a GPU run the
+    functions that `vjp` has rules for.
 
         forward_dynamics = sl.torch_function(sl.aba, robot)
         a = forward_dynamics(q, v, tau)                           # tensors (..., nq), (..., nv), (..., nv)

@@ -25,8 +25,8 @@ from saltus.kernel.launch import (
 from saltus.kernel.lending import scratch
 from saltus.kernel.native import PUSH
 from saltus.kernel.number import F64, Number
+from saltus.kernel.pushcall import lane_choices
 from saltus.kernel.sloped import Interpreted, Sloped, interpreted
-from saltus.kernel.target import packet
 from saltus.kernel.threads import deal, entry
 
 if TYPE_CHECKING:
@@ -36,8 +36,9 @@ Array = NDArray[np.float64]
 
 
 def lanes_for(directions: int) -> int:
-    """How many directions go through a kernel at a time: one alone costs less than half of a packet."""
-    return 1 if directions == 1 else packet(64).width
+    """How many directions go through a kernel at a time, of so many."""
+    choices = lane_choices()
+    return next((lanes for lanes in choices if lanes >= directions), choices[-1])
 
 
 def push_forward(

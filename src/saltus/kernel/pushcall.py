@@ -30,6 +30,7 @@ from saltus.kernel.fastcall import (
 )
 from saltus.kernel.memory import SIZES
 from saltus.kernel.number import Number
+from saltus.kernel.target import packet
 
 if TYPE_CHECKING:
     from saltus.kernel.algorithm import Algorithm, Spec
@@ -38,6 +39,12 @@ STACK_LIMIT = 32_768
 """Longest memory on the stack, in words (256 KiB)."""
 
 STEP = 2
+
+
+def lane_choices() -> list[int]:
+    """How many directions may go through a kernel at a time: few cost less than a full register of them."""
+    width = packet(64).width
+    return sorted({1, min(4, width), width})
 
 
 def number(k: int) -> Any:
@@ -73,7 +80,12 @@ class _PushWrapper(_Wrapper):
 
         ahead, count = builder.load(self.ahead), builder.load(self.directions)
         self.require(builder.icmp_signed(">=", ahead, number(0)))
-        self.require(builder.icmp_signed("==" if self.number.slope == 1 else ">", count, number(1)))
+        choices = lane_choices()
+        place = choices.index(self.number.slope)
+        if place > 0:
+            self.require(builder.icmp_signed(">", count, number(choices[place - 1])))
+        if place < len(choices) - 1:
+            self.require(builder.icmp_signed("<=", count, number(choices[place])))
         lengths = [self.length(spec) for spec in algorithm.outputs]
         needed: Any = number(1)
         for group, record in algorithm.work.records.items():

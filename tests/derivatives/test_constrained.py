@@ -1,0 +1,193 @@
+"""Derivatives of constrained dynamics: every robot and contact set against dual numbers and Pinocchio; every method.
+
+States are those of tests/constraints/test_against_pinocchio.py, 20 instead of 1000 a case: a derivative has nv times as many
+numbers as a solution, and what can be wrong in a formula is wrong at every state. Since they hold the inverse of the Delassus
+matrix twice, the least eigenvalue is asked to be 1e-5 of the largest, instead of 1e-6.
+
+Where forces are not unique, forces change along with what the constraints' redundancy does: there are as many right answers
+as ways to share forces, and Pinocchio's depends on mu. So these sets are compared with dual numbers only, to 1e-7, and where
+redundancy depends on the configuration (`VARYING`: a hand held as a surface and the elbow of the same arm) by the torques that
+forces make.
+
+Pinocchio 4.1.0 is wrong about the loop of the four-bar linkage by 80 % (by q; `four_bar:L`, which is redundant, being planar).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import saltus as sl
+from saltus.constraints.dynamics import METHODS, SOFT, TREES_ONLY
+from tests.constraints import truth
+from tests.derivatives.constrained import (
+    BY_STATE,
+    EVERYTHING,
+    OF_ACCELERATIONS,
+    compare_with_dual_numbers,
+    converged,
+    misses,
+    on_dual_numbers,
+    states,
+)
+
+pytest.importorskip("pinocchio")
+
+from benchmarks.contacts import LIMBS, Case
+from benchmarks.derivatives import FIELDS, differentiate
+from benchmarks.peer_constraints import ConstrainedPeer
+from benchmarks.robots import pinocchio_model
+from tests.constraints.test_against_pinocchio import CASES, ILL_CONDITIONED, good_states, random_states, rounding
+
+TOLERANCE, REDUNDANT = 1e-9, 1e-7
+VARYING = {f"{robot}:F6F3H6H3E3^2" for robot in ("icub", "talos38", "talos50")}
+
+
+def of_pinocchio(robot: str, held: list[sl.Constraint], inputs: Any) -> dict[str, Any]:
+    """Its derivatives hold mu of the last factorisation, so that is chosen small."""
+    peer = ConstrainedPeer(pinocchio_model(robot), held)
+    settings, found = peer.settings(1e-13, 1e-8, 200), []
+    for each in zip(*inputs, strict=True):
+        data = differentiate(peer, *each, settings)
+        found.append({name: getattr(data, theirs).copy() for name, theirs in FIELDS.items()})
+    return {name: np.array([each[name] for each in found]) for name in FIELDS}
+
+
+def natural_sizes(model: sl.Model, q: Any) -> dict[str, Any]:
+    """Arms that are held at all their joints have no acceleration that torques change: zero but for rounding."""
+    return {"da_dtau": np.abs(sl.minverse(model, q)).max((-1, -2))}
+
+
+@pytest.mark.parametrize("name", list(CASES))
+def test_random_states(name: str) -> None:
+    case = CASES[name]
+    model, held = case.model, case.constraints
+    inputs, unique = good_states(model, held, 20, 1e-5)
+    dynamics, least = converged(model, held), natural_sizes(model, inputs[0])
+    D, exact = dynamics.derivatives(*inputs), on_dual_numbers(dynamics, *inputs)
+    tolerance = np.full(20, TOLERANCE if unique else REDUNDANT)
+    if case.robot in ILL_CONDITIONED:
+        tolerance = np.maximum(tolerance, rounding(model, inputs[0]))
+    if unique:
+        found = misses(D, exact, EVERYTHING, tolerance, least)
+        found += [
+            f"Pinocchio's {line}"
+            for line in misses(D, of_pinocchio(case.robot, held, inputs), BY_STATE, tolerance, least)
+        ]
+    elif name in VARYING:
+        found = misses(D, exact, OF_ACCELERATIONS, tolerance, least)
+        torques = truth.transposed(truth.jacobian(model, held, inputs[0]))
+        for each in ("df_dq", "df_dv", "df_dtau"):
+            off = np.abs(torques @ (getattr(D, each) - exact[each])).max((-1, -2))
+            if not (off <= tolerance * np.abs(torques @ exact[each]).max((-1, -2))).all():
+                found.append(f"{each}: the torques of forces miss")
+    else:
+        found = misses(D, exact, [*OF_ACCELERATIONS, "df_dq", "df_dv", "df_dtau"], tolerance, least)
+    assert not found, "\n".join(["", *found])
+
+
+@pytest.mark.parametrize("dim", [3, 6])
+def test_tied_hands(dim: int) -> None:
+    """Two bodies far apart in the tree, tied as a point and as a weld, on two feet; Pinocchio agrees about such loops."""
+    case = Case("talos38", "F6^2")
+    model = case.model
+    held = [*case.constraints, sl.LoopClosure(model, *LIMBS["talos38"]["H"], dim)]
+    inputs = random_states(model, 10, seed=1)
+    D = compare_with_dual_numbers(converged(model, held), inputs, EVERYTHING, TOLERANCE)
+    found = misses(D, of_pinocchio("talos38", held, inputs), BY_STATE, TOLERANCE)
+    assert not found, "\n".join(["", *found])
+
+
+def quadruped() -> tuple[sl.Model, list[sl.Constraint]]:
+    """Contacts of both kinds, with gains and weights."""
+    model, feet, anchor = sl.load_robot("quadruped"), sl.robot_frames("quadruped").feet, np.eye(4)
+    anchor[:3, :3], anchor[:3, 3] = [[0, -1, 0], [1, 0, 0], [0, 0, 1]], (0.1, -0.2, 0.3)
+    return model, [
+        sl.Contact(model, feet[0], 3, kp=30.0, kd=7.0, anchor=anchor),
+        sl.Contact(model, feet[3], 3, kd=3.0, weight=[1, 2, 3, 1, 1, 1]),
+        sl.Contact(model, feet[1], 6, kp=20.0, kd=4.0, anchor=anchor),
+    ]
+
+
+@pytest.mark.parametrize("method", sorted(set(METHODS) - {"kkt"}))
+def test_every_method(method: str) -> None:
+    """Its own solution on dual numbers, from forces to start from and with accelerations asked for."""
+    model, held = quadruped()
+    rng = np.random.default_rng(0)
+    target, start = rng.normal(size=(5, 12)), 100.0 * rng.normal(size=(5, 12))
+    dynamics = converged(model, held, method)
+    compare_with_dual_numbers(dynamics, states(model, 5, 4), EVERYTHING, TOLERANCE, target=target, start=start)
+
+
+def test_dense_method() -> None:
+    """Dual numbers do not pass through NumPy's decompositions, so `kkt` is compared with those of another method."""
+    model, held = quadruped()
+    inputs = states(model, 5, 4)
+    D, right = converged(model, held, "kkt").derivatives(*inputs), on_dual_numbers(converged(model, held), *inputs)
+    assert not misses(D, right, EVERYTHING, TOLERANCE)
+
+
+@pytest.mark.parametrize("mu", [1e-1, 1e-3])
+@pytest.mark.parametrize("method", sorted(SOFT))
+def test_soft_constraints(method: str, mu: float) -> None:
+    """Their first iteration is what they are: with a mu so large that a derivative without it would be wrong."""
+    model, held = quadruped()
+    rng, inputs = np.random.default_rng(0), states(model, 5, 4)
+    target, start = rng.normal(size=(5, 12)), 100.0 * rng.normal(size=(5, 12))
+    D = compare_with_dual_numbers(
+        converged(model, held, method, mu=mu), inputs, EVERYTHING, TOLERANCE, target=target, start=start
+    )
+    stiff = converged(model, held).derivatives(*inputs, target=target)
+    assert np.abs(D.da_dq - stiff.da_dq).max() > 1e-4 * np.abs(stiff.da_dq).max()
+
+
+@pytest.mark.parametrize("mu", [1e-1, 1e-3])
+def test_soft_loops_that_are_redundant(mu: float) -> None:
+    model, held = humanoid_loops(6)
+    compare_with_dual_numbers(converged(model, held, "soft", mu=mu), states(model, 4, 7), EVERYTHING, TOLERANCE)
+
+
+def humanoid_loops(dim: int) -> tuple[sl.Model, list[sl.Constraint]]:
+    """Loops of every kind, with gains, a contact, and a joint that is locked by six rows of which five are redundant."""
+    model, names = sl.load_robot("humanoid"), sl.robot_frames("humanoid")
+    (left, right), (left_hand, right_hand) = names.feet, names.hands
+    return model, [
+        sl.LoopClosure(model, left_hand, right_hand, dim, kp=5.0, kd=2.0),
+        sl.Contact(model, left, 6, kd=1.0),
+        sl.LoopClosure(model, right_hand, right, rows=(1, 3, 5), kd=1.5),
+        sl.JointLock(model, model.joints[4].name, kp=3.0, kd=1.0),
+    ]
+
+
+@pytest.mark.parametrize("dim", [3, 5, 6])
+@pytest.mark.parametrize("method", sorted(set(METHODS) - TREES_ONLY - {"kkt"}))
+def test_loops(method: str, dim: int) -> None:
+    """The locked joint's five rows of zeros leave forces as they are: derivatives by their targets have no size."""
+    model, held = humanoid_loops(dim)
+    names = [*OF_ACCELERATIONS, "df_dq", "df_dv", "df_dtau"]
+    compare_with_dual_numbers(converged(model, held, method), states(model, 5, 7), names, TOLERANCE)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_random_trees(seed: int) -> None:
+    """All kinds of joints, a contact and a loop; states that are all but singular are left out."""
+    model = sl.random_model(seed=seed, bodies=6 + seed)
+    rng = np.random.default_rng(seed)
+    moving = [k for k, frame in enumerate(model.frames) if frame.joint > 0]
+    contact, a, b = (int(k) for k in rng.choice(moving, 3, replace=False))
+    held = [sl.Contact(model, contact, int(rng.choice([3, 6])), kd=1.0)]
+    if model.frames[a].joint != model.frames[b].joint:
+        held.append(sl.LoopClosure(model, a, b, int(rng.choice([3, 5, 6])), kp=2.0))
+    q, v, tau = states(model, 20, seed)
+    eigenvalues = np.linalg.eigvalsh(
+        truth.jacobian(model, held, q)
+        @ np.linalg.solve(sl.crba(model, q), truth.transposed(truth.jacobian(model, held, q)))
+    )
+    regular = eigenvalues[:, 0] > 1e-4 * eigenvalues[:, -1]
+    if not regular.any():
+        pytest.skip("redundant whatever the state")
+    inputs = q[regular], v[regular], tau[regular]
+    least = natural_sizes(model, inputs[0])
+    compare_with_dual_numbers(converged(model, held), inputs, EVERYTHING, TOLERANCE, least)
