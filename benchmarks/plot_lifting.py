@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.lifting import LOADS, MODES, TOLERANCES, plain
+from benchmarks.lifting import LOADS, MODES, TOLERANCES
 from benchmarks.measure import RESULTS
 from benchmarks.plot import circumstances, number, plt, save, table
 from examples.human import human
@@ -95,7 +95,7 @@ def rows_of(rows: list[dict[str, Any]]) -> list[list[str]]:
     return [
         [
             f"{row['load']:g} kg, {row['tolerance']:.0e}, `{row['mode']}`",
-            str(row["iterations"]) if row["solved"] else f"{row['iterations']}, {plain(row['status'])}",
+            str(row["iterations"]) if row["solved"] else f"not reached, {row['iterations']}",
             f"{row['error']:.0e}", f"{row['cost']:.6f}", number(row["seconds"]),
         ]
         for row in rows
@@ -123,8 +123,7 @@ def plot_motion(row: dict[str, Any], file: Path) -> None:
     for axes, q, T, weight, name in zip(
         panels, row["motion"], row["durations"], (WEIGHT, None), ("bending", "lifting"), strict=True
     ):
-        poses = np.array(q)[:: max(1, len(q) // 5)]
-        draw(axes, human(row["load"]), poses, weight)
+        draw(axes, human(row["load"]), np.array(q), weight)
         axes.set_title(f"{name} ({row['load']:g} kg), {T:.2f} s")
     panels[1].set_ylabel("")
     save(figure, file)

@@ -261,7 +261,7 @@ class Lifting:
 # ------------------------------------------------------------------------------------------------------------- picture
 
 SKELETON = "sole", "ankle", "knee", "hip", "shoulder", "elbow", "hand"
-SPACING = 0.7  # m
+POSES, SPACING = 6, 0.7  # m
 
 
 def skeletons(model: sl.Model, q: Array) -> Array:
@@ -270,15 +270,16 @@ def skeletons(model: sl.Model, q: Array) -> Array:
 
 
 def draw(axes: Any, model: sl.Model, q: Array, weight: Array | None) -> None:
-    """Poses q (k, 8) side by side, and the weight: where it lies (2,) [m], or in the hand."""
-    for shift, body in zip(np.arange(len(q)) * SPACING, skeletons(model, q), strict=True):
+    """Some of the poses q (n, 8) side by side, and the weight: where it lies (2,) [m], or in the hand."""
+    shown = q[np.linspace(0, len(q) - 1, POSES).round().astype(int)]
+    for shift, body in zip(np.arange(POSES) * SPACING, skeletons(model, shown), strict=True):
         x, z = body[:, 0] + shift, body[:, 1]
         axes.plot([shift + HEEL, shift + TOE], [0.0, 0.0], color="black", linewidth=3.0)
         axes.plot(x, z, color="#2f6fb7", linewidth=2.5, marker="o", markersize=3.5)
         axes.plot(1.25 * x[4] - 0.25 * x[3], 1.25 * z[4] - 0.25 * z[3], color="#2f6fb7", marker="o", markersize=9.0)
         lies = (x[-1], z[-1]) if weight is None else (weight[0] + shift, weight[1])
         axes.plot(*lies, color="#c0504d", marker="s", markersize=7.0)
-    axes.set(aspect="equal", xlim=(-0.3, len(q) * SPACING - 0.2), ylim=(-0.03, 1.65), xticks=[], ylabel="height [m]")
+    axes.set(aspect="equal", xlim=(-0.3, POSES * SPACING - 0.2), ylim=(-0.03, 1.65), xticks=[], ylabel="height [m]")
     axes.spines[["top", "right", "bottom"]].set_visible(False)
 
 
@@ -305,7 +306,7 @@ def main() -> None:
     )
     figure, panels = plt.subplots(2, 1, figsize=(8, 8), layout="constrained")
     for axes, (phase, z, T), weight in zip(panels, lifting.parts(found.x), (WEIGHT, None), strict=True):
-        draw(axes, phase.model, z[::4, Q], weight)
+        draw(axes, phase.model, z[:, Q], weight)
         axes.set_title(f"{'bending' if weight is not None else 'lifting'}, {T:.2f} s")
     options.folder.mkdir(exist_ok=True)
     figure.savefig(options.folder / "lifting.png", dpi=130)
