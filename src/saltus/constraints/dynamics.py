@@ -190,10 +190,13 @@ class ConstrainedDynamics:
         external: ArrayLike | None = None,
         rows: ArrayLike | None = None,
         mode: str = "analytical",
+        *,
+        out: ConstrainedDerivatives | None = None,
     ) -> ConstrainedDerivatives:
         """How accelerations and forces change with `q` (..., nq), `v` and `tau` (..., nv); arguments as in `solve`.
 
         mode: "analytical", "ad", "fd" or "fdc" (see `jacobian`); derivatives by gains are always analytical.
+        out: an earlier result, whose memory the matrices of an analytical one take.
 
         The solution comes along. Rows of users count as constant.
 
@@ -206,7 +209,7 @@ class ConstrainedDynamics:
         ((18, 18), (12, 18))
         """
         return _differentiation("constrained").differentiate(
-            self, q, v, tau, active, target, start, external, rows, mode
+            self, q, v, tau, active, target, start, external, rows, mode, out
         )
 
     def constraint_accelerations(

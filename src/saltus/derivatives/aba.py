@@ -63,11 +63,19 @@ _aba_derivatives.when_coupled = _solve_coupled
 
 
 def aba_derivatives(
-    model: Model, q: ArrayLike, v: ArrayLike, tau: ArrayLike, forces: ArrayLike | None = None, mode: str = "analytical"
+    model: Model,
+    q: ArrayLike,
+    v: ArrayLike,
+    tau: ArrayLike,
+    forces: ArrayLike | None = None,
+    mode: str = "analytical",
+    *,
+    out: ABADerivatives | None = None,
 ) -> ABADerivatives:
     """How the accelerations of `aba` change with `q` (..., nq), `v` and `tau` (..., nv).
 
-    `forces` as in `aba`; mode: "analytical", "ad", "fd" or "fdc" (see `jacobian`).
+    `forces` as in `aba`; mode: "analytical", "ad", "fd" or "fdc" (see `jacobian`); out: an earlier result, whose memory an
+    analytical one takes.
 
     >>> import numpy as np, saltus as sl
     >>> arm = sl.random_model(seed=0, bodies=3, kinds=["revolute"])
@@ -78,10 +86,11 @@ def aba_derivatives(
     True
     """
     if mode != "analytical":
-        inputs = (q, v, tau) if forces is None else (q, v, tau, forces)
-        return ABADerivatives(*jacobian(aba, model, inputs, mode)[:3])
+        given = (q, v, tau) if forces is None else (q, v, tau, forces)
+        return ABADerivatives(*jacobian(aba, model, given, mode)[:3])
     a = aba(model, q, v, tau, forces)
-    return ABADerivatives(*_aba_derivatives.call(model, (q, v, a) if forces is None else (q, v, a, forces)))
+    inputs = (q, v, a) if forces is None else (q, v, a, forces)
+    return ABADerivatives(*_aba_derivatives.call(model, inputs, out and tuple(out)))
 
 
 register(aba, aba_derivatives)

@@ -389,6 +389,7 @@ def differentiate(
     external: ArrayLike | None,
     rows: ArrayLike | None,
     mode: str,
+    out: ConstrainedDerivatives | None,
 ) -> ConstrainedDerivatives:
     """What `ConstrainedDynamics.derivatives` does."""
     solution = dynamics.solve(q, v, tau, active, target, start, external, rows)
@@ -396,7 +397,9 @@ def differentiate(
     inputs = (
         q, v, solution.a, solution.forces, everything if active is None else active, given if rows is None else rows,
     )  # fmt: skip
-    answers = _constrained_derivatives.call(dynamics.problem, inputs if external is None else (*inputs, external))
+    if external is not None:
+        inputs = (*inputs, external)  # type: ignore[assignment]
+    answers = _constrained_derivatives.call(dynamics.problem, inputs, out and tuple(out[2:]))
     found = ConstrainedDerivatives(solution, dynamics.constraints, *answers)
     if mode == "analytical":
         return found

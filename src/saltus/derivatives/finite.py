@@ -4,7 +4,7 @@
     f' ~ (f(x + h d) - f(x - h d)) / (2 h)            error O(h^2) + O(eps / h),  h = eps^(1/3)
 
 x + h d is a step of `integrate` for configurations. The step h |d| grows with the largest number among the inputs that
-change, if that is above one: less would drown in its rounding.
+change along d, if that is above one: less would drown in its rounding.
 """
 
 from __future__ import annotations
@@ -68,8 +68,9 @@ def steps(task: Problem, directions: dict[int, Array], step: float) -> Array:
     size: Any = 1.0
     for k, direction in directions.items():
         x = task.arrays[k]
-        length = np.maximum(length, np.abs(direction).max(_last_axes(x.tangent), initial=0.0))
-        size = np.maximum(size, np.abs(x.value).max(_last_axes(x.own), initial=0.0)[..., None])
+        longest = np.abs(direction).max(_last_axes(x.tangent), initial=0.0)
+        largest = np.abs(x.value).max(_last_axes(x.own), initial=0.0)[..., None]
+        length, size = np.maximum(length, longest), np.maximum(size, np.where(longest > 0, largest, 1.0))
     h = step * size / np.where(length > 0, length, 1.0)
     return h if h.shape[:-1] == task.leading else np.broadcast_to(h, (*task.leading, h.shape[-1]))
 

@@ -53,11 +53,19 @@ def _nonlinear_effects_derivatives(tree, q, v, forces, w, dtau_dq, dtau_dv):
 
 
 def rnea_derivatives(
-    model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike, forces: ArrayLike | None = None, mode: str = "analytical"
+    model: Model,
+    q: ArrayLike,
+    v: ArrayLike,
+    a: ArrayLike,
+    forces: ArrayLike | None = None,
+    mode: str = "analytical",
+    *,
+    out: RNEADerivatives | None = None,
 ) -> RNEADerivatives:
     """How the torques of `rnea` change with `q` (..., nq), `v` and `a` (..., nv).
 
-    `forces` as in `rnea`; mode: "analytical", "ad", "fd" or "fdc" (see `jacobian`).
+    `forces` as in `rnea`; mode: "analytical", "ad", "fd" or "fdc" (see `jacobian`); out: an earlier result, whose memory an
+    analytical one takes.
 
     >>> import numpy as np, saltus as sl
     >>> arm = sl.random_model(seed=0, bodies=3, kinds=["revolute"])
@@ -70,7 +78,7 @@ def rnea_derivatives(
     inputs = (q, v, a) if forces is None else (q, v, a, forces)
     if mode != "analytical":
         return RNEADerivatives(*jacobian(rnea, model, inputs, mode)[:3])
-    return RNEADerivatives(*_rnea_derivatives.call(model, inputs))
+    return RNEADerivatives(*_rnea_derivatives.call(model, inputs, out and tuple(out)))
 
 
 def nonlinear_effects_derivatives(
