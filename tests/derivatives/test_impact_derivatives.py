@@ -99,13 +99,15 @@ def test_corners_of_a_sole() -> None:
 @pytest.mark.parametrize("restitution", [0.0, 0.5])
 @pytest.mark.parametrize(("robot", "held"), PEERS)
 def test_against_pinocchio(robot: str, held: str, restitution: float) -> None:
-    """Its derivative by velocities is that of the jump v+ - v-."""
+    """Its derivative by velocities is that of the jump v+ - v-. With data that have been used before, pin 4.1.0 is wrong by
+    20 % and more about derivatives by q of floating robots."""
     case = Case(robot, held)
     model, contacts = case.model, case.constraints
     q, v, _ = states(model, 5, 3)
-    peer, settings = ConstrainedPeer(pinocchio_model(robot), contacts), pin.ProximalSettings(1e-14, 1e-14, 1)
+    settings = pin.ProximalSettings(1e-14, 1e-14, 1)  # its impacts do not iterate
     ours = converged(model, contacts).impact_derivatives(q, v, None, restitution)
     for k in range(5):
+        peer = ConstrainedPeer(pinocchio_model(robot), contacts)
         pin.impulseDynamics(peer.model, peer.data, q[k], v[k], peer.models, peer.datas, restitution, settings)
         pin.computeImpulseDynamicsDerivatives(peer.model, peer.data, peer.models, peer.datas, restitution, settings)
         data = peer.data
@@ -117,7 +119,7 @@ def test_against_pinocchio(robot: str, held: str, restitution: float) -> None:
 @pytest.mark.parametrize("mode", ERRORS)
 def test_other_modes(mode: str) -> None:
     model, held = quadruped()
-    q, v, _ = states(model, 3, 4)
+    q, v, _ = states(model, 3, 1)
     v = 0.3 * v  # steps of differences grow with the largest input
     ours = converged(model, held).impact_derivatives(q, v, None, 0.5)
     right = converged(model, held).impact_derivatives(q, v, None, 0.5, mode=mode)
