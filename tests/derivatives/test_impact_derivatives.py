@@ -116,7 +116,7 @@ def test_against_pinocchio(robot: str, held: str, restitution: float) -> None:
             assert_close(getattr(ours, name)[k], theirs, TOLERANCE, what=name)
 
 
-@pytest.mark.parametrize("mode", ERRORS)
+@pytest.mark.parametrize("mode", ["ad", "fdc"])
 def test_other_modes(mode: str) -> None:
     model, held = quadruped()
     q, v, _ = states(model, 3, 1)
