@@ -61,6 +61,19 @@ def misses(ours: Any, right: dict[str, Any], names: list[str], tolerance: Any, l
     return found
 
 
+def misses_in_torques(
+    model: sl.Model, held: list[sl.Constraint], q: Any, ours: Any, right: dict[str, Any], tolerance: Any
+) -> list[str]:
+    """The same of J^T df, what forces do together: where redundant constraints share them, that alone is unique."""
+    turned = truth.transposed(truth.jacobian(model, held, q))
+    found = []
+    for name in ("df_dq", "df_dv", "df_dtau"):
+        off = errors(turned @ getattr(ours, name), turned @ right[name])
+        if not (off <= tolerance).all():
+            found.append(f"J^T {name}: {np.sum(~(off <= tolerance))} of {off.size} samples miss, by {np.max(off):.1e}")
+    return found
+
+
 def compare_with_dual_numbers(
     dynamics: sl.ConstrainedDynamics, inputs: Any, names: list[str], tolerance: float, least: Any = None, **more: Any
 ) -> Any:

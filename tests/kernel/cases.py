@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 import saltus as sl
+from saltus.dynamics.rnea import _rnea
 from saltus.kernel import ALGORITHMS, Algorithm
 
-LAYERS = ("saltus.model.", "saltus.dynamics.")
-PACKAGE = [algorithm for algorithm in ALGORITHMS if algorithm.kernel.__module__.startswith(LAYERS)]
+LAYERS = ("saltus.model.", "saltus.dynamics.", "saltus.derivatives.")
+PACKAGE = [x for x in ALGORITHMS if x.kernel.__module__.startswith(LAYERS) and x.tables is _rnea.tables]
 """The package's algorithms on models, without those that tests declare; those on constrained models: tests/constraints."""
 
 VARIANTS = [(algorithm, given) for algorithm in PACKAGE for given in algorithm.variants()]
@@ -18,7 +19,7 @@ VARIANTS = [(algorithm, given) for algorithm in PACKAGE for given in algorithm.v
 
 NAMES = [f"{algorithm.name}-{given}" for algorithm, given in VARIANTS]
 
-SOLVERS = {"aba", "minverse", "ltl_solve", "ltl_solve_upper", "ltl_solve_lower", "ltl"}
+SOLVERS = {"aba", "aba_derivatives", "minverse", "ltl_solve", "ltl_solve_upper", "ltl_solve_lower", "ltl"}
 """Algorithms whose rounding errors grow with the condition number of the inertia matrix."""
 
 

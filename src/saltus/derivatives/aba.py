@@ -90,7 +90,16 @@ def aba_derivatives(
         return ABADerivatives(*jacobian(aba, model, given, mode)[:3])
     a = aba(model, q, v, tau, forces)
     inputs = (q, v, a) if forces is None else (q, v, a, forces)
-    return ABADerivatives(*_aba_derivatives.call(model, inputs, out and tuple(out)))
+    try:
+        return ABADerivatives(*_aba_derivatives.call(model, inputs, out and tuple(out)))
+    except ValueError:
+        wrong = ~np.isfinite(a).reshape(-1, model.nv).all(0)
+        for joint in model.joints:
+            if wrong[joint.iv : joint.iv + joint.nv].any():
+                raise ValueError(
+                    f"aba_derivatives: joint {joint.name!r} has no acceleration, expected a mass that moves with it"
+                ) from None
+        raise
 
 
 register(aba, aba_derivatives)
