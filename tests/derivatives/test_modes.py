@@ -12,6 +12,7 @@ import saltus as sl
 from saltus.derivatives.forward import coordinate_rates
 from tests.closeness import assert_close
 from tests.generators import floating_tree, mimic_tree
+from tests.kernel.test_memory import in_new_process
 
 TREE = sl.random_model(seed=3, bodies=9)  # every kind of joint
 FRAME = TREE.frames[-1].name
@@ -121,6 +122,21 @@ def test_nothing_is_left_behind() -> None:
         assert tracemalloc.get_traced_memory()[0] - before < 10_000
     finally:
         tracemalloc.stop()
+
+
+CALLS = """
+import sys
+import numpy as np, saltus as sl
+model = sl.random_model(seed=0, bodies=3)
+q, v = model.neutral(), np.ones(model.nv)
+sl.jvp(sl.rnea, model, (q, v, v), (v, v, v)), sl.jacobian(sl.rnea, model, (q, v, v))
+print("numba" in sys.modules)
+"""
+
+
+def test_a_second_process_does_not_compile() -> None:
+    in_new_process(CALLS)
+    assert in_new_process(CALLS).split() == ["False"]
 
 
 def test_rates_of_coordinates() -> None:

@@ -129,7 +129,11 @@ def jacobian(
 
 def _slopes(task: Problem, directions: dict[int, Array], mode: str) -> tuple[Any, tuple[Array, ...]]:
     if mode == "ad":
-        return pushed(task, directions)
+        given = tuple(directions.get(k) for k in range(len(task.inputs)))
+        answer = None if task.leading else pushed_at_once(task.function, task.model, task.inputs, given)
+        if answer is None:
+            return pushed(task, directions)
+        return answer[0], answer[1] if isinstance(answer[1], tuple) else (answer[1],)
     if mode in ("fd", "fdc"):
         return difference_quotients(task, directions, mode)
     if mode == "analytical":
