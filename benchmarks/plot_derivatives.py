@@ -167,8 +167,8 @@ def speed_section(result: Result, figures: Path) -> str:
         "Accelerations, forces, and how both change with q, v and tau, against `pin.constraintDynamics` and "
         f"`pin.computeConstraintDynamicsDerivatives`, {result['iterations']} iterations; times in us, of packets per sample "
         f"of a batch of {result['batch']} on one core; x: how many times faster. The error is relative to the largest "
-        "entry of each matrix, against Pinocchio's, of converged solutions; four-bar's loop is planar, so that one of its three rows "
-        "is redundant, and Pinocchio has none to compare with (ours agrees with dual numbers: `tests/derivatives`). "
+        "entry of each matrix, against Pinocchio's, of converged solutions; four-bar's loop is planar, so that one of "
+        "its three rows is redundant, and Pinocchio has none to compare with (ours agrees with dual numbers: `tests/derivatives`). "
         "Behind it, how many times faster `aba_derivatives` and `rnea_derivatives` are.\n\n"
     )
     header = [
