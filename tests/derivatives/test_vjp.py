@@ -56,7 +56,7 @@ def check(name: str, model: sl.Model, inputs: list[Any], weights: np.ndarray, to
 
 
 @each_function
-@pytest.mark.parametrize(("seed", "bodies"), TREES[::5])
+@pytest.mark.parametrize(("seed", "bodies"), TREES[::8])
 def test_against_duals(name: str, seed: int, bodies: int) -> None:
     tree = make_tree(seed, bodies)
     weights = np.random.default_rng(seed).normal(size=tree.model.nv)
