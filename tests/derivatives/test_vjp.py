@@ -56,7 +56,7 @@ def check(name: str, model: sl.Model, inputs: list[Any], weights: np.ndarray, to
 
 
 @each_function
-@pytest.mark.parametrize(("seed", "bodies"), TREES[::5])
+@pytest.mark.parametrize(("seed", "bodies"), TREES[::8])
 def test_against_duals(name: str, seed: int, bodies: int) -> None:
     tree = make_tree(seed, bodies)
     weights = np.random.default_rng(seed).normal(size=tree.model.nv)
@@ -155,6 +155,13 @@ def test_functions_without_a_rule() -> None:
     (slopes,) = sl.jacobian(sl.crba, model, (state.q,), mode="fdc")
     assert_close(M, sl.crba(model, state.q), 1e-14)
     assert_close(dq, np.einsum("bij,bijk->bk", weights, slopes), 1e-7)
+
+    weights = rng.normal(size=(3, 6))
+    _, (*gradients, none) = sl.vjp(sl.frame_acceleration, model, (state.q, state.v, state.a, 3), weights)
+    slopes = sl.jacobian(sl.frame_acceleration, model, (state.q, state.v, state.a, 3), mode="fdc")
+    assert none is None
+    for gradient, slope in zip(gradients, slopes, strict=False):
+        assert_close(gradient, np.einsum("bi,bik->bk", weights, slope), 1e-7)
 
     J, dJ = rng.normal(size=(2, 3, 6, model.nv))
     _, (dq, dv, none) = sl.vjp(sl.frame_jacobian_dot, model, (state.q, state.v, 3), (J, dJ))

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import saltus as sl
+from saltus.derivatives.forward import coordinate_rates
 from saltus.kernel.forward import push_forward
 from saltus.simulation.step_derivatives import _tangent_rate
 from saltus.simulation.steps import METHODS
@@ -82,6 +83,25 @@ def test_against_differences(name: str, method: str) -> None:
     expected = by_differences(robot, q, state.v, state.tau, h, method)
     assert_close(step.A, expected[:, : 2 * model.nv], 1e-7)
     assert_close(step.B, expected[:, 2 * model.nv :], 1e-7)
+
+
+@each_method
+@pytest.mark.parametrize("name", ["all kinds", "floating"])
+def test_against_duals(name: str, method: str) -> None:
+    """The whole step run on dual numbers, its slopes in coordinates brought to the tangent at its end."""
+    robot, h = ROBOTS[name](), 0.05
+    model = model_of(robot)
+    state, nv = random_state(model, 8), model.nv
+
+    def step(model: sl.Model, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> tuple[np.ndarray, ...]:
+        return stepped(model, q, v, tau, h, method)
+
+    D = sl.step_derivatives(model, state.q, state.v, state.tau, h, method)
+    slopes = sl.jacobian(step, model, (state.q, state.v, state.tau), mode="ad")
+    to_tangent = np.linalg.pinv(coordinate_rates(model, np.tile(D.q, (nv, 1)), np.eye(nv)).T)
+    expected = np.block([[to_tangent @ by[0] for by in slopes], [by[1] for by in slopes]])
+    assert_close(D.A, expected[:, : 2 * nv], 1e-12)
+    assert_close(D.B, expected[:, 2 * nv :], 1e-12)
 
 
 @each_method

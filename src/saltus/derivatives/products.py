@@ -12,7 +12,7 @@ from saltus.constraints.dynamics import ConstrainedDynamics, Solution
 from saltus.constraints.impact import Impact
 from saltus.derivatives.constrained_vjp import _constrained_vjp, _impact_vjp
 from saltus.derivatives.integrate_vjp import _integrate_vjp
-from saltus.derivatives.modes import jacobian
+from saltus.derivatives.modes import REGISTERED, jacobian
 from saltus.derivatives.problem import arrays_of, problem
 from saltus.derivatives.pull_back import _aba_vjp, _forces_vjp, _nonlinear_effects_vjp, _rnea_vjp
 from saltus.dynamics.aba import aba
@@ -100,9 +100,13 @@ RULES: dict[Callable[..., Any], Rule] = {
 def _contracted(
     function: Callable[..., Any], model: Any, inputs: Sequence[ArrayLike], weights: Any
 ) -> tuple[Any, tuple[Array | None, ...]]:
-    """For functions without a rule of their own: by the Jacobian."""
+    """For functions without a rule of their own: by the Jacobian, analytical where there is one for all inputs."""
     task = problem(function, model, inputs)
-    outputs, entries = function(model, *inputs), jacobian(function, model, inputs)
+    outputs, entries = function(model, *inputs), tuple[Any, ...]()
+    if function in REGISTERED:
+        entries = jacobian(function, model, inputs, "analytical")
+    if not entries or any(entries[k] is None for k in task.arrays):
+        entries = jacobian(function, model, inputs, "ad")
     arrays = arrays_of(outputs, task.name)
     given = weights if isinstance(weights, tuple) else (weights,)
     if len(given) != len(arrays):
@@ -133,7 +137,7 @@ def vjp(
 
     `rnea`, `nonlinear_effects`, `aba` and `integrate` take a sweep or two over the robot, `ConstrainedDynamics.solve` and
     `.impact` one solution more (the object stands for the model, and weights are of motions and of forces): no Jacobian is
-    formed. Of other functions it is, by the mode "ad".
+    formed. Of other functions it is, analytically if they have such a derivative, else by the mode "ad".
 
     >>> import numpy as np, saltus as sl
     >>> arm = sl.random_model(seed=0, bodies=3, kinds=["revolute"])
