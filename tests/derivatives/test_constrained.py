@@ -8,6 +8,8 @@ Where forces are not unique, there are as many right answers as ways to share th
 that push against each other have no derivative along directions in which rows come to contradict each other. So these sets
 are compared with dual numbers only, to 1e-7: accelerations, and the torques J^T df that forces make together.
 
+Worst errors: 1e-9 or less where forces are unique, 3e-9 where they are not, 7e-8 of iCub, by its conditioning.
+
 Pinocchio 4.1.0 is wrong about the loop of the four-bar linkage, by 80 % (`four_bar:L`, by q; its rows are redundant).
 """
 
