@@ -9,7 +9,7 @@ Reference: J. Carpentier, N. Mansard, Analytical derivatives of rigid body dynam
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -93,7 +93,7 @@ def aba_derivatives(
     try:
         return ABADerivatives(*_aba_derivatives.call(model, inputs, out and tuple(out)))
     except ValueError:
-        wrong = ~np.isfinite(a).reshape(-1, model.nv).all(0)
+        wrong: Any = ~np.isfinite(a).reshape(-1, model.nv).all(0)
         for joint in model.joints:
             if wrong[joint.iv : joint.iv + joint.nv].any():
                 raise ValueError(
