@@ -65,6 +65,9 @@ def jvp(
     if mode == "ad":
         algorithm = DIRECT.get(function)
         if algorithm is not None and model.__class__ is Model and model.nq == model.nv:
+            answer = algorithm.quick_push(model.handle, inputs, directions)
+            if answer.__class__ is tuple:
+                return answer
             answer = algorithm.push(model, inputs, directions)  # type: ignore[arg-type]  # what it cannot take it declines
             if answer.__class__ is tuple:
                 return answer

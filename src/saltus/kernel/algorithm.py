@@ -91,7 +91,8 @@ class Algorithm:
         self._quick: Callable[..., Any] = _decline
         self._fast: dict[int, Any] = {}
         self._batch: dict[int, dict[int, Any]] = {}
-        self._pushed: Callable[..., Any] = _decline
+        self.quick_push: Callable[..., Any] = _decline
+        """The builtin of the last `push`, which may take the next one as well."""
         self._push: dict[int, dict[int, Any]] = {}
         self.when_coupled: Callable[..., Any] | None = None
         """What to do instead if the model has mimic joints (see model/coupling.py)."""
@@ -163,13 +164,13 @@ class Algorithm:
         Both are an array, or a tuple if there are several. One direction needs no axis in front of its slopes.
         """
         handle = model.handle
-        answer = self._pushed(handle, inputs, slopes)
+        answer = self.quick_push(handle, inputs, slopes)
         if answer.__class__ is tuple:
             return answer
         for function in self._push.get(len(inputs), {}).values():
             answer = function(handle, inputs, slopes)
             if answer.__class__ is tuple:
-                self._pushed = function  # the next call is likely to be of the same kind
+                self.quick_push = function  # the next call is likely to be of the same kind
                 break
         return answer
 

@@ -20,7 +20,7 @@ from numba.core.ccallback import CFunc
 from numba.core.compiler_lock import global_compiler_lock
 
 from saltus.kernel import pushcall
-from saltus.kernel.compile import NOT_FINITE, Parts, not_unit_test, only_lowered, optimise
+from saltus.kernel.compile import NOT_FINITE, Parts, not_unit_test, only_lowered
 from saltus.kernel.lower import OPTIONS
 from saltus.kernel.lower_memory import META, SIZE, STAGE, STEP, STRIDE, SpanType, shifted, span_at
 from saltus.kernel.memory import ld, st
@@ -31,6 +31,9 @@ from saltus.kernel.transfer import clear, holds_non_finite
 
 if TYPE_CHECKING:
     from saltus.kernel.algorithm import Algorithm
+
+LEVEL = 3
+"""Of LLVM's optimiser: above that of other code, for dual numbers run 5 % faster by it (measured)."""
 
 plain = span_at(SpanType(F64))
 
@@ -130,9 +133,17 @@ def emit(algorithm: Algorithm, number: Number, present: tuple[bool, ...], form: 
         result = callback._compile_uncached()
         result.library.finalize()
     module = llvm.parse_assembly(result.library.get_llvm_str().replace("noinline", "alwaysinline"))
-    inner = result.fndesc.llvm_cfunc_wrapper_name
-    module.get_function(inner).name = symbol
+    module.get_function(result.fndesc.llvm_cfunc_wrapper_name).name = symbol
     module.link_in(llvm.parse_assembly(pushcall.wrapper(algorithm, present, symbol, symbol + CALL, number)))
-    machine = target_machine()
-    optimise(module, machine, {symbol, symbol + CALL}, inner)
+    machine, keep = target_machine(), {symbol, symbol + CALL}
+    for value in [*module.functions, *module.global_variables]:
+        if not value.is_declaration and value.name not in keep:
+            value.linkage = llvm.Linkage.internal
+    for inner in module.functions:
+        if not inner.is_declaration and inner.name not in keep:
+            inner.add_function_attribute("alwaysinline")
+    tuning = llvm.create_pipeline_tuning_options(speed_level=LEVEL)
+    tuning.loop_vectorization = tuning.slp_vectorization = False
+    passes = llvm.create_pass_builder(machine, tuning)
+    passes.getModulePassManager().run(module, passes)
     return machine.emit_object(module)
