@@ -17,8 +17,8 @@ def has_gpu() -> bool:
 
 def main() -> None:
     constraints = ("constrained", "osim", "scaling", "convergence", "operations")
-    derivatives = ("derivative_errors", "derivative_effort")
-    plots = ("plot", "plot_constraints", "plot_derivatives")
+    derivatives = ("derivatives", "derivative_errors", "derivative_effort", "lifting")
+    plots = ("plot", "plot_constraints", "plot_derivatives", "plot_lifting")
     for module in ("cpu", "startup", *constraints, *derivatives, *(["cuda"] if has_gpu() else []), *plots):
         print(f"\npython -m benchmarks.{module}\n", flush=True)
         subprocess.run([sys.executable, "-m", f"benchmarks.{module}"], check=True)
