@@ -198,7 +198,8 @@ class ConstrainedDynamics:
         mode: "analytical", "ad", "fd" or "fdc" (see `jacobian`); derivatives by gains are always analytical.
         out: an earlier result, whose memory the matrices of an analytical one take.
 
-        The solution comes along. Rows of users count as constant.
+        The solution comes along. Rows of users count as constant. Redundant constraints are no problem; where they
+        contradict each other (`solution.status`), forces grow with every iteration, and only `ad` follows it.
 
         >>> import numpy as np, saltus as sl
         >>> robot = sl.load_robot("quadruped")
