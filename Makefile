@@ -12,13 +12,14 @@ PLAIN  := .venv/.installed-plain
 export SALTUS_CACHE_DIR := $(CURDIR)/.cache/saltus
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: venv browser lint format warmup test slow demo docs bench clean
+.PHONY: venv browser lint format warmup compiled test slow demo docs bench clean
 
 venv: $(STAMP)
 
-$(STAMP): $(PLAIN)
+$(STAMP): pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(PIP) --editable '.[dev]'
-	touch $@
+	touch $(PLAIN) $@
 
 # What users have: enough for the demo, and much less than what tests and documentation need.
 $(PLAIN): pyproject.toml
@@ -43,9 +44,12 @@ format: venv
 warmup: venv
 	$(BIN)/python -m saltus.kernel.warmup $(JOBS)
 
-# Within a quarter of an hour on two cores; what takes longer for what it tells is in `make slow`.
-test: lint
+compiled: venv
 	$(BIN)/python -m saltus.kernel.warmup $(JOBS) double
+
+# Within a quarter of an hour on two cores; what takes longer for what it tells is in `make slow`.
+test: venv
+	$(MAKE) --jobs 2 lint compiled
 	$(BIN)/pytest -n $(JOBS) --dist worksteal -m 'not slow' --durations 20
 
 # Single precision, PTX, browsers, memory and long chains: `.ci/run` runs both.

@@ -143,6 +143,7 @@ def test_simulate_depends_on_seed_pose_and_method() -> None:
     assert float(others[2].split()[-1]) > 1e3 * float(first.split()[-1])
 
 
+@pytest.mark.slow
 def test_bench_measures_every_function() -> None:
     threads = sl.get_threads()
     lines = printed("bench", "double_pendulum", "--batch", "64", "--seconds", "0.001").splitlines()
@@ -169,6 +170,7 @@ def test_view_serves_a_page_until_ctrl_c() -> None:
     assert process.returncode == 0 and not error
 
 
+@pytest.mark.slow
 def test_ctrl_c_in_a_simulation_reports_what_there_is() -> None:
     process = started("simulate", "double_pendulum", "--seconds", "10000", "--dt", "1e-3")
     try:

@@ -76,6 +76,7 @@ def test_lanes_equal_single_calls(name: str, method: str) -> None:
         assert one.iterations == batch.iterations[k]
 
 
+@pytest.mark.slow
 @each_contact_set
 @pytest.mark.parametrize("method", KERNELS)
 def test_single_precision(name: str, method: str) -> None:

@@ -108,6 +108,7 @@ def quadruped() -> tuple[sl.Model, list[sl.Constraint]]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", sorted(set(METHODS) - {"kkt"}))
 def test_every_method(method: str) -> None:
     """Its own solution on dual numbers, from forces to start from and with accelerations asked for."""

@@ -121,6 +121,7 @@ def test_leading_axes() -> None:
     assert one.da_dq.shape == (18, 18) and one.df_dkd.shape == (12, 3)
 
 
+@pytest.mark.slow
 def test_single_precision() -> None:
     """Against double precision on the same inputs, with a mu that single precision bears."""
     model, held = quadruped()

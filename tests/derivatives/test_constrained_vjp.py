@@ -144,6 +144,7 @@ def test_masks_and_batches() -> None:
             assert_close(many[place], few, 1e-8, scale=float(np.abs(many).max()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", [_constrained_vjp, _impact_vjp], ids=lambda algorithm: algorithm.name)
 def test_forms(algorithm: Algorithm) -> None:
     """Lanes of a packet equal single calls, in single precision too, and what is interpreted."""

@@ -38,6 +38,7 @@ def agree(function: Any, dynamics: Any, inputs: tuple[Any, ...]) -> None:
             assert_close(ours, right, tolerance, max(1.0, float(np.abs(right).max())), mode)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 def test_differences_agree_with_dual_numbers(method: str) -> None:
     agree(SOLVE, sl.ConstrainedDynamics(ROBOT, FEET, method), (Q, V, TAU))
@@ -66,6 +67,7 @@ def test_what_analytical_derivatives_leave_out_is_named() -> None:
         sl.jvp(SOLVE, dynamics, inputs, (None, None, None, None, target), "analytical")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [None, 3])
 def test_short_and_long_way_give_the_same_numbers(count: int | None) -> None:
     dynamics = sl.ConstrainedDynamics(ROBOT, FEET, "prox_ltl")

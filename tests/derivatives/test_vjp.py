@@ -123,6 +123,7 @@ def test_steps_along_the_manifold(size: float) -> None:
         assert_close(gradient, jacobian @ weights, 1e-13)
 
 
+@pytest.mark.slow
 @each_kernel
 def test_lanes_equal_single_calls(algorithm: Algorithm) -> None:
     model, given = all_kinds(), len(algorithm.inputs)

@@ -137,6 +137,7 @@ def test_tables_made_by_two_threads_at_once(monkeypatch: pytest.MonkeyPatch) -> 
     assert model.handle is one.handle
 
 
+@pytest.mark.slow
 def test_first_use_in_eight_threads(tmp_path: Path) -> None:
     """With nothing compiled yet: each function is compiled once, by one of them, while the others wait."""
     code = """
@@ -155,6 +156,7 @@ print("done")
     assert fresh(code, SALTUS_CACHE_DIR=str(tmp_path)) == "done\n"
 
 
+@pytest.mark.slow
 def test_a_model_that_loses_its_last_reference_in_use() -> None:
     """The call holds on to it."""
     right = results(small())
@@ -214,6 +216,7 @@ def test_processes_that_are_forked() -> None:
     assert identical(results(model), right)
 
 
+@pytest.mark.slow
 def test_a_fork_while_others_compute_and_compile(tmp_path: Path) -> None:
     """Whatever the other threads of the parent were about, the child can do all of it."""
     code = """

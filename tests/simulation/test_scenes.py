@@ -20,6 +20,9 @@ def gaps(model: sl.Model, q: Any) -> Any:
     return np.stack([np.linalg.norm(a - b, axis=-1) for a, b in ends], axis=-1)
 
 
+pytestmark = pytest.mark.slow  # ten seconds of motion each
+
+
 def test_a_linkage_swings_for_ten_seconds_and_loses_nothing() -> None:
     scene = constrained.SCENES["four_bar"]()
     motion = constrained.simulate(scene, 10.0)

@@ -7,6 +7,7 @@ A process keeps to one number type as long as it can: kernels that several algor
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -78,6 +79,8 @@ def _start(names: SimpleQueue[str | None]) -> None:
     _reports.append(names)
     os.environ["SALTUS_QUIET"] = "1"  # the parent tells of it
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends it without a traceback
+    gc.freeze()
+    gc.set_threshold(200_000, 20, 20)  # Numba makes many objects, and few cycles
 
 
 def _compile_part(number: Number, form: str, part: int) -> None:
