@@ -71,7 +71,7 @@ def test_the_page_opens_and_moves_and_then_stands_still(tmp_path: Path) -> None:
             standing = settled(page)
             page.wait_for_timeout(1000)
             assert differing(standing, picture(page)) < 1e-3
-            assert not page.get_by_text("time [s]").is_visible()
+            page.get_by_text("time [s]").wait_for(state="hidden")
         terminal.press_enter()
         assert process.wait(timeout=30) == 0
 
