@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 
 import saltus as sl
 from saltus.dynamics.rnea import _rnea
@@ -18,6 +19,9 @@ VARIANTS = [(algorithm, given) for algorithm in PACKAGE for given in algorithm.v
 """Every algorithm with every number of inputs that it takes."""
 
 NAMES = [f"{algorithm.name}-{given}" for algorithm, given in VARIANTS]
+
+PRECISIONS = [np.float64, pytest.param(np.float32, marks=pytest.mark.slow)]
+"""Single precision is compiled for `make slow` alone."""
 
 SOLVERS = {"aba", "aba_derivatives", "minverse", "ltl_solve", "ltl_solve_upper", "ltl_solve_lower", "ltl"}
 """Algorithms whose rounding errors grow with the condition number of the inertia matrix."""

@@ -12,7 +12,7 @@ import saltus as sl
 from saltus.kernel import Algorithm
 from saltus.kernel.target import packet
 from tests.closeness import assert_close
-from tests.kernel.cases import NAMES, VARIANTS, all_kinds, random_inputs, run
+from tests.kernel.cases import NAMES, PRECISIONS, VARIANTS, all_kinds, random_inputs, run
 
 MODEL = all_kinds()
 WIDTH = packet(64).width
@@ -55,7 +55,7 @@ def test_leading_axes_that_do_not_fit() -> None:
 
 @each_variant
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("dtype", PRECISIONS)
 def test_not_finite(algorithm: Algorithm, given: int, value: float, dtype: Any) -> None:
     """In the first, a middle and the last number of every input, in one sample and in some lane of a batch."""
     for leading in ((), (2 * WIDTH + 1,), (2, 3)):

@@ -12,7 +12,7 @@ import saltus as sl
 from saltus.kernel import Algorithm
 from saltus.kernel.target import packet
 from tests.closeness import assert_close
-from tests.kernel.cases import NAMES, SOLVERS, VARIANTS, all_kinds, random_inputs, run, sample
+from tests.kernel.cases import NAMES, PRECISIONS, SOLVERS, VARIANTS, all_kinds, random_inputs, run, sample
 
 WIDTH = packet(64).width
 MODEL = all_kinds()
@@ -173,7 +173,7 @@ def test_lists(algorithm: Algorithm, given: int) -> None:
 
 @each_variant
 @pytest.mark.parametrize("leading", [(), (1,), (2, WIDTH + 1)], ids=str)
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("dtype", PRECISIONS)
 def test_out(algorithm: Algorithm, given: int, leading: tuple[int, ...], dtype: Any) -> None:
     """The caller's arrays are filled and returned, whatever they held before."""
     inputs = [x if x.dtype == np.int32 else x.astype(dtype) for x in random_inputs(algorithm, given, MODEL, 8, leading)]
@@ -221,7 +221,7 @@ def test_wrong_number_of_outs(leading: tuple[int, ...]) -> None:
 
 
 @each_variant
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("dtype", PRECISIONS)
 def test_no_samples(algorithm: Algorithm, given: int, dtype: Any) -> None:
     one = random_inputs(algorithm, given, MODEL, 10)
     sizes = algorithm.sizes(MODEL.tables, one)

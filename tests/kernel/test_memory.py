@@ -23,7 +23,7 @@ from saltus.kernel import Algorithm, Layout
 from saltus.kernel.target import packet
 from saltus.spatial.algebra import Motion, Vec3
 from tests.generators import random_state
-from tests.kernel.cases import NAMES, VARIANTS, all_kinds, random_inputs, run
+from tests.kernel.cases import NAMES, PRECISIONS, VARIANTS, all_kinds, random_inputs, run
 
 MODEL = all_kinds()
 WIDTH = packet(64).width
@@ -70,7 +70,7 @@ def test_the_measure_sees_what_is_kept() -> None:
 
 @pytest.mark.parametrize(("algorithm", "given"), VARIANTS, ids=NAMES)
 @pytest.mark.parametrize("leading", [(), (WIDTH + 1,), (2, 50 * WIDTH)], ids=str)
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("dtype", PRECISIONS)
 def test_steady_state_keeps_no_memory(algorithm: Algorithm, given: int, leading: tuple[int, ...], dtype: Any) -> None:
     """What Python has allocated before and after many calls with `out=` is the same to the byte."""
     inputs = tuple(

@@ -164,6 +164,7 @@ def test_a_disturbance_adds_to_held_torques_and_is_not_recorded() -> None:
     np.testing.assert_array_equal(apart.tau, np.tile([0.5, 0, 0], (51, 1)))
 
 
+@pytest.mark.slow
 def test_single_precision_stays_single() -> None:
     q, v = np.zeros((2, 3), np.float32), np.zeros(3, np.float32)
     dynamics = sl.ConstrainedDynamics(four_bar().model, four_bar().constraints, "prox_ltl", mu=1e-3, tolerance=1e-4)
