@@ -110,16 +110,17 @@ def test_nothing_is_left_behind() -> None:
 
     inputs, directions = (Q[0], V[0], A[0]), tuple(np.ones((3, 2, TREE.nv)))
     sl.jvp(sl.rnea, TREE, inputs, directions)
-    tracemalloc.start()
-    try:
-        for _ in range(50):
-            sl.jvp(sl.rnea, TREE, inputs, directions)
+    def growth() -> int:
         gc.collect()
         before = tracemalloc.get_traced_memory()[0]
         for _ in range(500):
             sl.jvp(sl.rnea, TREE, inputs, directions)
         gc.collect()
-        assert tracemalloc.get_traced_memory()[0] - before < 10_000
+        return tracemalloc.get_traced_memory()[0] - before
+
+    tracemalloc.start()
+    try:
+        assert min(growth() for _ in range(4)) < 10_000  # other threads may allocate once, but not each time
     finally:
         tracemalloc.stop()
 
