@@ -110,6 +110,7 @@ def test_nothing_is_left_behind() -> None:
 
     inputs, directions = (Q[0], V[0], A[0]), tuple(np.ones((3, 2, TREE.nv)))
     sl.jvp(sl.rnea, TREE, inputs, directions)
+
     def growth() -> int:
         gc.collect()
         before = tracemalloc.get_traced_memory()[0]
