@@ -1,4 +1,11 @@
-"""Derivatives of impacts: against dual numbers, Pinocchio, and what follows from an impact being linear in velocities."""
+"""Derivatives of impacts: against dual numbers, Pinocchio, and what follows from an impact being linear in velocities.
+
+Every robot and contact set is that of tests/constraints/test_against_pinocchio.py, at configurations chosen as those of
+test_constrained.py. Velocities are random where contacts are redundant, too: J v contradicts nothing. At velocities that
+contacts allow, dual numbers are no truth: the solver is done before it iterates, and slopes are off by up to 2e-3.
+
+Pinocchio 4.1.0 is no truth for some sets, by name below. Those are compared with dual numbers only.
+"""
 
 from __future__ import annotations
 
@@ -10,28 +17,33 @@ import pytest
 import saltus as sl
 from tests.closeness import assert_close
 from tests.constraints import truth
-from tests.derivatives.constrained import allowed, converged, errors, states
+from tests.derivatives.constrained import allowed, converged, errors, misses, states
 from tests.derivatives.forward import ERRORS
 from tests.derivatives.test_constrained import humanoid_loops, quadruped
 
 pytest.importorskip("pinocchio")
 
-from benchmarks.contacts import Case
 from benchmarks.peer_constraints import ConstrainedPeer, pin
 from benchmarks.robots import pinocchio_model
+from tests.constraints.test_against_pinocchio import CASES, ILL_CONDITIONED, good_states, random_states, rounding
 
 TOLERANCE, REDUNDANT = 1e-9, 1e-7
 NAMES = ("dv_dq", "dv_dv", "dimpulses_dq", "dimpulses_dv")
 RESTITUTIONS = {"none": 0.0, "half": 0.5, "one a constraint": [0.0, 0.3, 1.0, 0.6]}
 each_restitution = pytest.mark.parametrize("restitution", RESTITUTIONS)
-PEERS = [
-    ("solo12", "F3^4"),
-    ("anymal", "F3^2"),
-    ("talos38", "F6^2"),
-    ("talos50", "F6^2 H3"),
-    ("arm", "H3"),
-    ("ur5", "H3"),
-]
+LOOPS = {"four_bar:L", "biped:L", "biped:LF3^2"}
+"""Pinocchio's impacts themselves are off here, by 35 % and more from dense matrices."""
+REDUNDANT_SETS = {
+    *("ur5:H3H3", "ur5:H3H3H3", "ur5:H3H3H3H3H3H3"),
+    *("arm:H6H3", "arm:H6H6H3H3", "arm:H3H3H3H3H3H3"),
+    *("solo12:F3^4K3^2", "anymal:F3^4K3^2"),
+    *("icub:F6F3H6H3E3^2", "talos38:F6F3H6H3E3^2", "talos50:F6F3H6H3E3^2"),
+    "four_bar:L",
+}
+"""Pinocchio's impacts do not iterate, so that mu is an error, and there is no inverse without it: at no power of ten from
+1e-14 to 1e-6 are its derivatives within 1e-7 of ours (of contacts: the loop is above)."""
+HELD_STILL = {"ur5:H6"}
+"""At all joints, so that it bounces as it came, v+ = -e v, at every configuration: derivatives of v+ by q are zero."""
 
 
 def both(dynamics: sl.ConstrainedDynamics, q: Any, v: Any, *rest: Any) -> tuple[Any, Any]:
@@ -96,24 +108,48 @@ def test_corners_of_a_sole() -> None:
         assert np.max(errors(J @ getattr(ours, name), J @ getattr(right, name))) <= REDUNDANT
 
 
-@pytest.mark.parametrize("restitution", [0.0, 0.5])
-@pytest.mark.parametrize(("robot", "held"), PEERS)
-def test_against_pinocchio(robot: str, held: str, restitution: float) -> None:
+def of_pinocchio(robot: str, held: list[sl.Constraint], q: Any, v: Any, restitution: float) -> dict[str, Any]:
     """Its derivative by velocities is that of the jump v+ - v-. With data that have been used before, pin 4.1.0 is wrong by
     20 % and more about derivatives by q of floating robots."""
-    case = Case(robot, held)
-    model, contacts = case.model, case.constraints
-    q, v, _ = states(model, 5, 3)
-    settings = pin.ProximalSettings(1e-14, 1e-14, 1)  # its impacts do not iterate
-    ours = converged(model, contacts).impact_derivatives(q, v, None, restitution)
-    for k in range(5):
-        peer = ConstrainedPeer(pinocchio_model(robot), contacts)
-        pin.impulseDynamics(peer.model, peer.data, q[k], v[k], peer.models, peer.datas, restitution, settings)
-        pin.computeImpulseDynamicsDerivatives(peer.model, peer.data, peer.models, peer.datas, restitution, settings)
+    model, found = pinocchio_model(robot), []
+    settings = pin.ProximalSettings(1e-14, 1e-14, 1)
+    for each in zip(q, v, strict=True):
+        peer = ConstrainedPeer(model, held)
         data = peer.data
+        pin.impulseDynamics(model, data, *each, peer.models, peer.datas, restitution, settings)
+        pin.computeImpulseDynamicsDerivatives(model, data, peer.models, peer.datas, restitution, settings)
         right = (data.ddq_dq, data.ddq_dv + np.eye(model.nv), data.dlambda_dq, data.dlambda_dv)
-        for name, theirs in zip(NAMES, right, strict=True):
-            assert_close(getattr(ours, name)[k], theirs, TOLERANCE, what=name)
+        found.append([x.copy() for x in right])
+    return {name: np.array(x) for name, x in zip(NAMES, zip(*found, strict=True), strict=True)}
+
+
+def sizes_of_terms(model: sl.Model, held: list[sl.Constraint], q: Any, D: Any) -> dict[str, Any]:
+    """Of what impulses add to the derivatives of v+, where all terms together are zero but for rounding."""
+    response, _, _ = truth.delassus_inverse(sl.crba(model, q), truth.jacobian(model, held, q))
+    terms = {"dv_dq": response @ D.dimpulses_dq, "dv_dv": response @ D.dimpulses_dv}
+    return {name: np.abs(term).max((-1, -2)) for name, term in terms.items()}
+
+
+@pytest.mark.parametrize("restitution", [0.0, 0.5])
+@pytest.mark.parametrize("name", list(CASES))
+def test_random_states(name: str, restitution: float) -> None:
+    """Against dual numbers and, where it is right, Pinocchio. Worst errors: 7e-11 where impulses are unique, 4e-9 where they
+    are not, 1e-7 of iCub, by its conditioning."""
+    case = CASES[name]
+    model, held = case.model, case.constraints
+    (q, _, _), unique = good_states(model, held, 20, 1e-5)
+    _, v, _ = random_states(model, 20, seed=1)
+    assert (unique, case.has_loops) == (name not in REDUNDANT_SETS, name in LOOPS)
+    ours, exact = both(converged(model, held, tolerance=1e-14), q, v, None, restitution)  # slopes converge after values
+    tolerance = np.full(20, TOLERANCE if unique else REDUNDANT)
+    if case.robot in ILL_CONDITIONED:
+        tolerance = np.maximum(tolerance, rounding(model, q))
+    least = sizes_of_terms(model, held, q, exact) if name in HELD_STILL else None
+    found = misses(ours, exact._asdict(), list(NAMES), tolerance, least)
+    if unique and not case.has_loops:
+        right = of_pinocchio(case.robot, held, q, v, restitution)
+        found += [f"Pinocchio's {line}" for line in misses(ours, right, list(NAMES), tolerance, least)]
+    assert not found, "\n".join(["", *found])
 
 
 @pytest.mark.parametrize("mode", ["ad", "fdc"])
