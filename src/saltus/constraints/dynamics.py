@@ -129,6 +129,12 @@ class ConstrainedDynamics:
         self._all: tuple[Any, ...] = (np.ones(self.problem.nc), none, none, np.zeros((self.problem.nu, model.nv)))
         self._one = self._all if solver in TAKE_ROWS else self._all[:3]
         self._kept: dict[Any, tuple[Any, ...]] = {}
+        self.way: Any = None
+        """How derivatives along directions are found, once that was looked at (derivatives/constrained_along.py)."""
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        settings = (self.method, self.mu, self.tolerance, self.most_iterations)
+        return ConstrainedDynamics, (self.model, self.constraints, *settings)
 
     def solve(
         self,

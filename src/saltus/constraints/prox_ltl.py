@@ -31,6 +31,9 @@ ROUNDING = 2e-15
 """Of the solution of a dense system, by its condition. Contradictory constraints are left with the same at every iteration,
 but for what rounding changes of it."""
 
+STILL = 1e-14
+"""What derivatives may leave out of the sum of all iterations, relative to it."""
+
 WORK = Layout(
     nj=BODIES,
     nv={**AXES, "rest": None, "inverse": None, "scaled": None},
@@ -147,3 +150,18 @@ def iterate(tree, alive, w):
         st(w.miss, r, miss)
         st(w.push, r, ld(w.push, r) + step)
     return residual, change
+
+
+@kernel
+def converge(tree, still, w):
+    """Forces for what `goal` asks, in `push`, iterated until what is left of it stands still, by its size."""
+    o = zero(w.goal)
+    size, going = o, less(-1.0, o)
+    for r in range(tree.nm):
+        size = maximum(size, fabs(ld(w.goal, r)))
+        st(w.push, r, o)
+        st(w.miss, r, lift(1e300, o))
+    for _ in range(tree.most_iterations[0]):
+        if some(going):
+            _, change = iterate(tree, select(going, lift(1.0, o), o), w)
+            going = less(still * size, change)

@@ -33,16 +33,15 @@ from __future__ import annotations
 
 from saltus.constraints.dense import factor_block
 from saltus.constraints.measure import load_rows, separation
-from saltus.constraints.prox_ltl import ROUNDING, accelerate, iterate, project
+from saltus.constraints.prox_ltl import ROUNDING, STILL, accelerate, converge, project
 from saltus.constraints.system import direction, fill_row, point_acceleration, take_rows, unit_force
 from saltus.constraints.tables import constrained
-from saltus.derivatives.constrained import STILL
 from saltus.derivatives.constraint_rows import at, pull
 from saltus.derivatives.pull_back import FELT, lead_bodies, pull_back
 from saltus.derivatives.sweep import AXES, BODIES, sweep_out
 from saltus.dynamics.crba import inertia_matrix
 from saltus.dynamics.ltl import factor
-from saltus.kernel import Layout, fabs, kernel, ld, less, lift, maximum, select, some, st, zero
+from saltus.kernel import Layout, kernel, ld, lift, maximum, st, zero
 from saltus.spatial.algebra import (
     Force,
     Motion,
@@ -81,21 +80,6 @@ def point_rows(tree, active, w, J):
                 axis = tree.row_axis[r]
                 d = direction(A.R, axis)
                 fill_row(tree, r, a, b, unit_force(d, A.p, axis) * on, unit_force(d, p, axis) * on, w, J)
-
-
-@kernel
-def converge(tree, still, w):
-    """Forces for what `goal` asks, in `push`, iterated until what is left of it stands still, by its size."""
-    o = zero(w.goal)
-    size, going = o, less(-1.0, o)
-    for r in range(tree.nm):
-        size = maximum(size, fabs(ld(w.goal, r)))
-        st(w.push, r, o)
-        st(w.miss, r, lift(1e300, o))
-    for _ in range(tree.most_iterations[0]):
-        if some(going):
-            _, change = iterate(tree, select(going, lift(1.0, o), o), w)
-            going = less(still * size, change)
 
 
 @kernel

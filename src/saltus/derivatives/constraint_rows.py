@@ -48,6 +48,10 @@ class Pair(NamedTuple):
     X: SE3  # B seen from A
 
 
+REDUNDANT = 1e-5
+"""Rows count as redundant if elimination leaves less than this of a row's diagonal entry."""
+
+
 @kernel
 def rising(tree, w, i):
     """The acceleration of body i, without gravity."""

@@ -19,11 +19,16 @@ from typing import Any
 import numpy as np
 
 from saltus.arrays import Array, ArrayLike
+from saltus.constraints.dynamics import ConstrainedDynamics
+from saltus.derivatives.along import ALONG
+from saltus.derivatives.constrained_along import solve_along, solve_along_at_once
 from saltus.derivatives.finite import difference_quotients
 from saltus.derivatives.forward import DIRECT, pushed, pushed_at_once
 from saltus.derivatives.problem import Problem, arrays_of, problem, spread
+from saltus.kernel.forward import push_forward
 from saltus.model.model import Model
 
+SOLVE = ConstrainedDynamics.solve
 MODES = ("analytical", "ad", "fd", "fdc")
 
 REGISTERED: dict[Callable[..., Any], Callable[..., Any]] = {}
@@ -76,9 +81,17 @@ def jvp(
             if answer is not None:
                 return answer
     if mode == "analytical":
-        answer = _contracted_at_once(function, model, inputs, directions)
-        if answer is not None:
-            return answer
+        if model.__class__ is ConstrainedDynamics:
+            answer = solve_along_at_once(model, inputs, directions) if function is SOLVE else None
+            if answer is not None:
+                return answer
+        elif (algorithm := ALONG.get(function)) is not None and model.__class__ is Model:
+            answer = algorithm.quick_push(model.handle, inputs, directions)
+            if answer.__class__ is tuple:
+                return answer
+            answer = algorithm.push(model, inputs, directions)  # type: ignore[arg-type]
+            if answer.__class__ is tuple:
+                return answer
     task = problem(function, model, inputs)
     found, many = spread(task, directions)
     outputs, slopes = _slopes(task, found, mode)
@@ -154,33 +167,17 @@ def _analytical(function: Callable[..., Any], model: Any, inputs: Sequence[Any])
     return entries + (None,) * (len(inputs) - len(entries))
 
 
-def _contracted_at_once(
-    function: Callable[..., Any], model: Any, inputs: Sequence[Any], directions: Sequence[Any]
-) -> tuple[Any, Any] | None:
-    """(outputs, slopes) by the analytical derivative for one sample of vectors, the common case; None for any other."""
-    given = [d for d in directions if d is not None]
-    if function not in REGISTERED or not given or len(inputs) != len(directions):
-        return None
-    if not all(x.__class__ is np.ndarray and x.ndim == 1 for x in inputs):
-        return None
-    if not all(d.__class__ is np.ndarray and d.shape == given[0].shape and 1 <= d.ndim <= 2 for d in given):
-        return None
-    entries, outputs = _analytical(function, model, inputs), function(model, *inputs)
-    slopes = []
-    for n, output in enumerate(arrays_of(outputs, function.__name__)):
-        total: Any = 0.0
-        for entry, d in zip(entries, directions, strict=True):
-            J = entry[n] if isinstance(entry, tuple) else entry
-            if d is not None:
-                if J is None or J.shape[-1] != d.shape[-1]:
-                    return None
-                total = total + d @ J.reshape(-1, d.shape[-1]).T
-        slopes.append(total.reshape(*given[0].shape[:-1], *output.shape))
-    return outputs, tuple(slopes) if len(slopes) > 1 else slopes[0]
-
-
 def _contracted(task: Problem, directions: dict[int, Array]) -> tuple[Any, tuple[Array, ...]]:
-    """The full Jacobians times the directions."""
+    """By slopes that the function has of its own, or the full Jacobians times the directions."""
+    if task.function is SOLVE:
+        answer = solve_along(task.model, task.inputs, directions)
+        if answer is not None:
+            return answer
+    algorithm = ALONG.get(task.function)
+    if algorithm is not None and task.tree.coupling is None:
+        given = [directions.get(k) for k in range(len(task.inputs))]
+        found, changes = push_forward(algorithm, task.tree, task.inputs, given)
+        return found[0], tuple(changes)
     entries = _analytical(task.function, task.model, task.inputs)
     outputs = task.function(task.model, *task.inputs)
     rank, slopes = len(task.leading), []

@@ -117,8 +117,8 @@ def _nonlinear_effects_vjp(tree, q, v, weights, forces, w, tau, dq, dv):
     work=ABA_WORK.extended(nj=BODIES | FELT, nv=AXES),
 )
 def _aba_vjp(tree, q, v, tau, weights, forces, w, a, dq, dv, dtau):
-    articulate(tree, q, v, tau, forces, w, a)
-    articulate(tree, q, None, weights, None, w, dtau)
+    articulate(tree, q, v, tau, forces, w, a, None)
+    articulate(tree, q, None, weights, None, w, dtau, None)
     sweep_out(tree, q, v, a, forces, w)
     lead_bodies(tree, dtau, -1.0, w)
     pull_back(tree, w, None, dq, dv)

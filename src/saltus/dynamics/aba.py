@@ -37,8 +37,10 @@ WORK = Layout(
 
 
 @kernel
-def articulate(tree, q, v, tau, forces, w, a):
-    """The three sweeps; forces may be None, which stands for zero. If v is None, nor is there gravity: a = M^-1 tau."""
+def articulate(tree, q, v, tau, forces, w, a, kept):
+    """The three sweeps; forces may be None, which stands for zero. If v is None, nor is there gravity: a = M^-1 tau.
+
+    `kept` is None, or where inverse pivots are kept for derivatives; then so are the accelerations of all bodies."""
     o, g = zero(q), tree.gravity[0]
     velocity = acceleration = Motion(Vec3(o, o, o), Vec3(o, o, o))
     if v is not None:
@@ -76,6 +78,8 @@ def articulate(tree, q, v, tau, forces, w, a):
             gain, torque = u * inverse, ld(tau, k) - component(f, axis)
             I, f = without(I, u, gain), f + gain * torque
             w.gain[k], w.free_rate[k] = gain, inverse * torque
+            if kept is not None:
+                kept[k] = inverse
         if parent > 0:
             X = joint_placement(tree, i, q, w.turn[i])
             if v is not None:
@@ -97,13 +101,13 @@ def articulate(tree, q, v, tau, forces, w, a):
             rate = w.free_rate[k] - power(acceleration, w.gain[k])
             st(a, k, rate)
             acceleration = add_along(acceleration, tree.axis[k], rate)
-        if not tree.leaf[i]:
+        if kept is not None or not tree.leaf[i]:
             w.acceleration[i] = acceleration
 
 
 @algorithm(inputs={"q": "nq", "v": "nv", "tau": "nv", "forces": "nj 6 optional"}, outputs={"a": "nv"}, work=WORK)
 def _aba(tree, q, v, tau, forces, w, a):
-    articulate(tree, q, v, tau, forces, w, a)
+    articulate(tree, q, v, tau, forces, w, a, None)
 
 
 def _solve_coupled(model: Model, q: ArrayLike, v: ArrayLike, tau: ArrayLike, forces: ArrayLike | None = None) -> Array:

@@ -34,12 +34,22 @@ def external_force(tree, i, forces):
 @kernel
 def newton_euler(tree, q, v, a, forces, w, tau):
     """The two sweeps; v, a and forces may be None, which stands for zero."""
+    move(tree, q, v, a, forces, w)
+    transmit(tree, q, w, tau)
+    if a is not None:
+        for k in range(tree.nv):
+            st(tau, k, ld(tau, k) + tree.armature[k] * ld(a, k))
+
+
+@kernel
+def move(tree, q, v, a, forces, w):
+    """To the leaves: velocities, accelerations, and the forces they need."""
     o, g = zero(q), tree.gravity[0]
     velocity = Motion(Vec3(o, o, o), Vec3(o, o, o))
     acceleration = Motion(Vec3(o - g.x, o - g.y, o - g.z), Vec3(o, o, o))
     w.velocity[0], w.acceleration[0] = velocity, acceleration
 
-    for i in range(1, tree.nj):  # to the leaves: velocities, accelerations, and the forces they need
+    for i in range(1, tree.nj):
         body, parent = tree.inertia[i], tree.parent[i]
         turn = joint_turn(tree, i, q)
         X = joint_placement(tree, i, q, turn)
@@ -55,25 +65,27 @@ def newton_euler(tree, q, v, a, forces, w, tau):
         if forces is not None:
             force = force - external_force(tree, i, forces)
         w.turn[i], w.force[i] = turn, force
-        if not tree.leaf[i]:
-            w.velocity[i], w.acceleration[i] = velocity, acceleration
+        w.velocity[i], w.acceleration[i] = velocity, acceleration
 
+
+@kernel
+def transmit(tree, q, w, tau):
+    """To the root: joint torques, and what is left for the parent to carry. Memory then has what a body needs for itself and
+    for the children that are not the body just after."""
+    o = zero(q)
     force = Force(Vec3(o, o, o), Vec3(o, o, o))
-    for i in range(tree.nj - 1, 0, -1):  # to the root: joint torques, and what is left for the parent to carry
+    for i in range(tree.nj - 1, 0, -1):
         parent = tree.parent[i]
         if not tree.leaf[i] and tree.parent[i + 1] == i:
             force = force + w.force[i]
         else:
             force = w.force[i]
-        project(tree, i, force, tau)
+        if tau is not None:
+            project(tree, i, force, tau)
         if parent > 0:
             force = act_force(joint_placement(tree, i, q, w.turn[i]), force)
             if parent != i - 1:
                 w.force[parent] = w.force[parent] + force
-
-    if a is not None:
-        for k in range(tree.nv):
-            st(tau, k, ld(tau, k) + tree.armature[k] * ld(a, k))
 
 
 @algorithm(inputs={"q": "nq", "v": "nv", "a": "nv", "forces": "nj 6 optional"}, outputs={"tau": "nv"}, work=WORK)

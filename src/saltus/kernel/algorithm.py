@@ -46,6 +46,12 @@ class Spec(NamedTuple):
         shape = tuple(int(w) if w.isdigit() else w for w in words if w not in FLAGS)
         return cls(name, shape, **{flag: word in words for word, flag in FLAGS.items()})
 
+    @property
+    def declaration(self) -> str:
+        """What `parse` makes this of."""
+        words = (word for word, flag in FLAGS.items() if getattr(self, flag))
+        return " ".join((*map(str, self.shape), *words))
+
     def resolve(self, sizes: Mapping[str, int]) -> tuple[int, ...]:
         return tuple(size if isinstance(size, int) else sizes[size] for size in self.shape)
 
@@ -126,6 +132,15 @@ class Algorithm:
             if spec.integer:
                 sizes |= {n: s for n, s in zip(spec.shape, np.shape(value), strict=True) if isinstance(n, str)}
         return sizes
+
+    @property
+    def kernels(self) -> tuple[Callable[..., Any], ...]:
+        """Those whose sources compiled code depends on."""
+        return (self.kernel,)
+
+    def tangent(self, spec: Spec) -> Spec:
+        """What a direction of an argument looks like: for dual numbers, as the argument does."""
+        return spec
 
     def present(self, given: int) -> tuple[bool, ...]:
         """Which arguments a call with so many inputs has."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from saltus.kernel.directional import Directional
 from saltus.kernel.interpret import interpret
 from saltus.kernel.launch import (
     META,
@@ -59,7 +60,8 @@ def push_forward(
     sizes = algorithm.sizes(model.tables, values)
     own = [spec.resolve(sizes) for spec in algorithm.arguments]
     leading = leading_shape(algorithm, values, sizes)
-    directions = _directions(algorithm, slopes, own)
+    tangents = [algorithm.tangent(spec).resolve(sizes) for spec in algorithm.arguments]
+    directions = _directions(algorithm, slopes, tangents)
     outputs = [np.empty((*leading, *shape)) for shape in own[len(algorithm.inputs) :]]
     changes = [np.empty((*leading, directions, *shape)) for shape in own[len(algorithm.inputs) :]]
     number = Number(64, 1, lanes_for(directions))
@@ -68,28 +70,32 @@ def push_forward(
     kept: list[tuple[Any, Any]] = []  # the arrays, until the kernels have run
     stage = 0
     for k, (spec, shape) in enumerate(zip(algorithm.inputs, own, strict=False)):
-        meta[k, STAGE] = stage
+        meta[k, STAGE] = meta[total + 1 + k, STAGE] = stage
         if k >= len(values):
             kept.append((None, None))
         elif spec.integer:
             kept.append((np.ascontiguousarray(values[k]), None))
         else:
             value, meta[k, STRIDE] = _in_order(values[k], leading, shape)
-            slope = slopes[k]
+            slope, along = slopes[k], int(np.prod(tangents[k], dtype=np.int64))
             if slope is not None:
-                slope, meta[total + 1 + k, STRIDE] = _in_order(slope, leading, (directions, *shape))
-                meta[total + 1 + k, STEP] = int(np.prod(shape, dtype=np.int64))
+                slope, meta[total + 1 + k, STRIDE] = _in_order(slope, leading, (directions, *tangents[k]))
             kept.append((value, slope))
             meta[k, SIZE] = int(np.prod(shape, dtype=np.int64))
-            stage += meta[k, SIZE]
+            meta[total + 1 + k, [SIZE, STEP]] = along
+            stage += along
     for k, pair in enumerate(zip(outputs, changes, strict=True), len(algorithm.inputs)):
         size = int(np.prod(own[k], dtype=np.int64))
         meta[k, STAGE], meta[k, SIZE], meta[k, STRIDE] = stage, size, size
-        meta[total + 1 + k, STRIDE], meta[total + 1 + k, STEP] = directions * size, size
+        meta[total + 1 + k] = size, directions * size, size, stage
         kept.append(pair)
         stage += size
-    meta[total, SIZE], meta[total, STAGE] = directions, stage
-    words = (stage + algorithm.work.length(sizes) + 1) * number.words
+    if isinstance(algorithm, Directional):
+        behind = (stage + algorithm.slopes.length(sizes) + 1) * number.slope
+        words = behind + algorithm.work.length(sizes) + 1
+    else:
+        words = behind = (stage + algorithm.work.length(sizes) + 1) * number.words
+    meta[total] = directions, 0, behind, stage
     function, tables = entry(algorithm, number, len(values), PUSH), model.tables
     places = [[0 if array is None else address(array) for array in column] for column in zip(*kept, strict=True)]
 

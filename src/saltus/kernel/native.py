@@ -52,7 +52,7 @@ CODE = (
 """The files of this package that have a say in what code comes out."""
 
 PUSH = "push"
-"""The form of derivatives: it has two files to itself, which have no say in anything else."""
+"""The form of derivatives: it has three files to itself, which have no say in anything else."""
 
 DIGEST = 32
 """Bytes of the digest that stands before the code in a file of the cache."""
@@ -107,12 +107,12 @@ def _key(algorithm: Algorithm, number: Number, present: tuple[bool, ...], form: 
     files: set[str] = set()
     constants: set[str] = set()
     seen: set[Any] = set()
-    for function in (algorithm.kernel, algorithm.tables.defect):
+    for function in (*algorithm.kernels, algorithm.tables.defect):
         _files(function, seen, files, constants)
     defined = {inspect.getfile(d.function) for ds in DEFINITIONS.values() for d in ds}
     files.update(file for file in defined if Path(file).parent != HERE)  # those of this package are in _environment
     if form == PUSH:
-        files |= {str(HERE / "push.py"), str(HERE / "pushcall.py")}
+        files |= {str(HERE / f"{name}.py") for name in (PUSH, "push_along", "pushcall")}
     digest = hashlib.sha256(_environment())
     for file in sorted(files):
         digest.update(_source(file))

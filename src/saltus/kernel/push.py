@@ -5,7 +5,7 @@
 The tables are those of `many` (see compile.py), with a second row for each argument: `pointers[total + 1 + j]` holds the
 slopes of argument j (0: it is constant), `meta` how far apart those of two samples (STRIDE) and two directions (STEP) lie.
 The row between, number `total`, has the number of directions (SIZE), where the workspace begins (STAGE), and, in
-`pointers`, the address of the stage.
+`pointers`, the address of the stage. Slopes that an algorithm has of its own: push_along.py.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from numba.core.compiler_lock import global_compiler_lock
 
 from saltus.kernel import pushcall
 from saltus.kernel.compile import NOT_FINITE, Parts, not_unit_test, only_lowered
+from saltus.kernel.directional import Directional
 from saltus.kernel.lower import OPTIONS
 from saltus.kernel.lower_memory import META, SIZE, STAGE, STEP, STRIDE, SpanType, shifted, span_at
 from saltus.kernel.memory import ld, st
@@ -47,16 +48,16 @@ def place_values(stage, count, words, base):
 
 
 @njit(**OPTIONS)
-def place_slopes(stage, count, words, base, step, there):
-    """Along `there` directions from `base` on, into the words after the first; zero in lanes past the last."""
+def place_slopes(stage, count, words, skipped, base, step, there):
+    """Along `there` directions from `base` on, into all words but the first ones; zero in lanes past the last."""
     slopes = plain(base, 1)
-    for lane in range(words - 1):
+    for lane in range(words - skipped):
         if lane < there:
             for k in range(count):
-                st(stage, k * words + 1 + lane, ld(slopes, lane * step + k))
+                st(stage, k * words + skipped + lane, ld(slopes, lane * step + k))
         else:
             for k in range(count):
-                st(stage, k * words + 1 + lane, 0.0)
+                st(stage, k * words + skipped + lane, 0.0)
 
 
 @njit(**OPTIONS)
@@ -104,7 +105,7 @@ def push_entry(algorithm: Algorithm, number: Number, present: tuple[bool, ...]) 
                     base, step = pointers[total + 1 + j], meta[other + STEP]
                     base += 8 * (sample * meta[other + STRIDE] + first * step)
                     given = there if pointers[total + 1 + j] != 0 else 0
-                    place_slopes(stage, meta[row + SIZE], words, base, step, given)
+                    place_slopes(stage, meta[row + SIZE], words, 1, base, step, given)
                     if holds_non_finite(shifted(work, meta[row + STAGE]), meta[row + SIZE]):
                         status |= NOT_FINITE
                 if first == 0:
@@ -127,7 +128,12 @@ def push_entry(algorithm: Algorithm, number: Number, present: tuple[bool, ...]) 
 
 def emit(algorithm: Algorithm, number: Number, present: tuple[bool, ...], form: str, symbol: str) -> bytes:
     """As compile.py's: the object file defines `push`, and with CALL behind it a wrapper for the interpreter."""
-    function, signature = push_entry(algorithm, number, present)
+    if isinstance(algorithm, Directional):
+        from saltus.kernel.push_along import along_entry
+
+        function, signature = along_entry(algorithm, number, present)
+    else:
+        function, signature = push_entry(algorithm, number, present)
     callback = CFunc(function, (signature.args, signature.return_type), locals={}, options=dict(OPTIONS))
     with global_compiler_lock, only_lowered():
         result = callback._compile_uncached()

@@ -8,10 +8,12 @@ Slopes have the shape of their input (one direction), or that with one axis in f
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from llvmlite import ir
 
+from saltus.kernel.directional import Directional
 from saltus.kernel.fastcall import (
     ALIGNED,
     C_CONTIGUOUS,
@@ -25,10 +27,11 @@ from saltus.kernel.fastcall import (
     POINTER,
     SHAPE,
     STAGE,
+    STRIDE,
     TYPE,
     _Wrapper,
 )
-from saltus.kernel.memory import SIZES
+from saltus.kernel.memory import SIZES, Layout
 from saltus.kernel.number import Number
 from saltus.kernel.target import packet
 
@@ -70,13 +73,16 @@ class _PushWrapper(_Wrapper):
         values, slopes = self.items(self.argument(1), given), self.items(self.argument(2), given)
         stage: Any = number(0)
         for k, spec in enumerate(algorithm.inputs):
-            data, length, slope = ir.Constant(POINTER, None), number(0), number(0)
+            data, length, slope, along = ir.Constant(POINTER, None), number(0), number(0), number(0)
             if self.present[k]:
                 data, shape = self.array(values[k], self.int32 if spec.integer else self.real, len(spec.shape))
                 length = self.check_shape(spec.shape, shape)
-                slope = self.no_slope(slopes[k]) if spec.integer else self.slope(slopes[k], spec, length)
-            length = number(0) if spec.integer else length
-            stage = self.enter(k, builder.ptrtoint(data, I64), slope, length, stage)
+                if spec.integer:
+                    slope, length = self.no_slope(slopes[k]), number(0)
+                else:
+                    tangent = algorithm.tangent(spec)
+                    slope, along = self.slope(slopes[k], tangent), self.length(tangent)
+            stage = self.enter(k, builder.ptrtoint(data, I64), slope, length, along, stage)
 
         ahead, count = builder.load(self.ahead), builder.load(self.directions)
         self.require(builder.icmp_signed(">=", ahead, number(0)))
@@ -87,12 +93,12 @@ class _PushWrapper(_Wrapper):
         if place < len(choices) - 1:
             self.require(builder.icmp_signed("<=", count, number(choices[place])))
         lengths = [self.length(spec) for spec in algorithm.outputs]
-        needed: Any = number(1)
-        for group, record in algorithm.work.records.items():
-            needed = builder.add(needed, builder.mul(sizes[group], number(record)))
+        own = isinstance(algorithm, Directional)
+        behind = self.extent_of(algorithm.slopes if isinstance(algorithm, Directional) else algorithm.work, sizes)
         for length in (stage, *lengths):
-            needed = builder.add(needed, length)
-        words = builder.mul(needed, number(self.number.words))
+            behind = builder.add(behind, length)
+        behind = builder.mul(behind, number(self.number.slope if own else self.number.words))
+        words = builder.add(behind, self.extent_of(algorithm.work, sizes)) if own else behind
         self.require(builder.icmp_signed("<=", words, number(STACK_LIMIT)))
         work = builder.alloca(ir.DoubleType(), size=words)
         work.align = 64
@@ -102,10 +108,11 @@ class _PushWrapper(_Wrapper):
             results.append(self.new(spec, number(0), count))
             changes.append(self.new(spec, ahead, count))
             here, slope = (builder.ptrtoint(self.load(new[-1], DATA, POINTER), I64) for new in (results, changes))
-            stage = self.enter(k, here, slope, length, stage)
+            stage = self.enter(k, here, slope, length, length, stage)
         self.put(self.pointers, total, builder.ptrtoint(work, I64))
         self.put(self.meta, total * META_ENTRIES, count)
         self.put(self.meta, total * META_ENTRIES + STAGE, stage)
+        self.put(self.meta, total * META_ENTRIES + STEP, behind)
         memory = [ints, reals, *(builder.bitcast(m, POINTER) for m in (self.pointers, self.meta, work))]
         self.answer(builder.call(self.run, [*memory, number(0), number(1)]), results, changes)
         builder.position_at_end(self.declined)
@@ -115,17 +122,25 @@ class _PushWrapper(_Wrapper):
     def put(self, table: Any, k: int, value: Any) -> None:
         self.builder.store(value, self.builder.gep(table, [number(k)]))
 
-    def enter(self, k: int, data: Any, slope: Any, length: Any, stage: Any) -> Any:
-        """Argument k into the tables; returns where the next one is staged."""
+    def extent_of(self, layout: Layout, sizes: Mapping[str, Any]) -> Any:
+        """How many numbers a memory of this layout holds, and one more."""
+        needed: Any = number(1)
+        for group, record in layout.records.items():
+            needed = self.builder.add(needed, self.builder.mul(sizes[group], number(record)))
+        return needed
+
+    def enter(self, k: int, data: Any, slope: Any, length: Any, along: Any, stage: Any) -> Any:
+        """Argument k into the tables, of so many numbers and so many slopes; returns where the next one is staged."""
         total, row = len(self.algorithm.arguments), k * META_ENTRIES
+        other = row + (total + 1) * META_ENTRIES
         self.put(self.pointers, k, data)
         self.put(self.pointers, total + 1 + k, slope)
-        self.put(self.meta, row, length)
-        self.put(self.meta, row + STAGE, stage)
-        self.put(self.meta, (total + 1 + k) * META_ENTRIES + STEP, length)
-        for table in (row, (total + 1 + k) * META_ENTRIES):
-            self.put(self.meta, table + 1, number(0))  # one sample
-        return self.builder.add(stage, length)
+        for table, size in ((row, length), (other, along)):
+            self.put(self.meta, table, size)
+            self.put(self.meta, table + STRIDE, number(0))  # one sample
+            self.put(self.meta, table + STEP, size)
+            self.put(self.meta, table + STAGE, stage)
+        return self.builder.add(stage, along)
 
     def is_none(self, place: Any) -> Any:
         return self.builder.icmp_signed("==", self.builder.ptrtoint(place, I64), self.none)
@@ -134,7 +149,7 @@ class _PushWrapper(_Wrapper):
         self.require(self.is_none(place))
         return number(0)
 
-    def slope(self, place: Any, spec: Spec, length: Any) -> Any:
+    def slope(self, place: Any, spec: Spec) -> Any:
         """The address of an input's slopes, 0 for None; all that are there must have as many directions."""
         builder = self.builder
         found = builder.alloca(I64)

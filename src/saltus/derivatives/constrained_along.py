@@ -1,0 +1,326 @@
+"""Analytical derivatives of constrained dynamics along directions: the factors serve once more, no matrix is formed.
+
+    M a' - J^T f' = tau' - d (rnea(q, v, a) - J^T f) (q', v'),      J a' = target' - d rows(q, v, a) (q', v')
+
+The method that the user chose solves for a and f. The slopes of what is left of both equations, a and f held, come by the
+sweeps of along.py: a contact's force turns along with its body, so that it is an external force there, and its rows are
+motions of the body seen from its frame A. Then the system is solved as in prox_ltl.py, whose factors of M and of the
+Delassus matrix it takes; for other methods they are made here, once a sample.
+
+    rows = A^-1 (a + g) + kd A^-1 v - kp gap,      (A^-1 m)' = A^-1 m' + ...,  gap' = -J_r^-1(-gap) A^-1 e
+
+| paper | code | what | frame |
+|---|---|---|---|
+| e_i | `shift` of the slopes | displacement of body i | body |
+| g | `fall` | gravity | body |
+
+Contacts alone: constraints between two bodies, rows of users, and rows that are redundant (`least`, the least pivot by what
+it was, says so) go by the full Jacobian, constrained.py. O(n d^2 + m d^2 + m^2 d + m^3) a sample, O(n d + m d + m^2) a
+direction.
+
+References: along.py; section 3.3 there, proposition 3: slopes of the solution of a linear system.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from saltus.arrays import Array
+from saltus.constraints.constrained_aba import WORK as CABA_WORK
+from saltus.constraints.constrained_aba import _constrained_aba
+from saltus.constraints.dense import factor_block
+from saltus.constraints.dynamics import ConstrainedDynamics, Solution
+from saltus.constraints.measure import load_rows, separation, store_rows
+from saltus.constraints.prox_ltl import ROUNDING, STILL, _prox_ltl, accelerate, converge, project
+from saltus.constraints.prox_ltl import WORK as LTL_WORK
+from saltus.derivatives.along import SLOPES, move_along, transmit_along
+from saltus.derivatives.constraint_rows import REDUNDANT
+from saltus.dynamics.crba import inertia_matrix
+from saltus.dynamics.ltl import factor, solve_upper
+from saltus.dynamics.rnea import transmit
+from saltus.kernel import kernel, ld, lift, maximum, minimum, st, zero
+from saltus.kernel.directional import Directional, directional
+from saltus.kernel.forward import push_forward
+from saltus.model.joint_kernels import add_motion, carried, component, joint_placement, joint_turn
+from saltus.spatial.algebra import (
+    SE3,
+    Force,
+    Mat3,
+    Motion,
+    Vec2,
+    Vec3,
+    act_force,
+    act_inv,
+    cross,
+    cross_force,
+    inverse,
+    turn_back,
+)
+from saltus.spatial.inertia import Rigid
+from saltus.spatial.lie import right_jacobian_inverse_se3
+
+ROWS = SLOPES.extended(nj={"shift": Motion}, nv={"rest": None}, nm=dict.fromkeys(("goal", "push", "step", "miss")))
+PLACES: dict[str, dict[str, type | None]] = {
+    "nj": {"turn": Vec2, "velocity": Motion, "acceleration": Motion, "force": Force, "fall": Vec3, "stand": SE3,
+           "still": None, "least": None},
+    "nc": {"gap": Motion},
+}  # fmt: skip
+FACTORS: dict[str, dict[str, type | None]] = {
+    "nj": {"place": SE3, "composite": Rigid},
+    "nv": {"axis": Motion, "pivot": None, "rest": None, "scaled": None},
+    "nvv": {"M": None},
+    "nmv": {"J": None},
+    "nmm": {"delassus": None},
+    "nm": {"none": None, "scale": None},
+}
+
+
+class System(NamedTuple):
+    """What the kernels of prox_ltl.py take: factors, which are values, and what they are applied to, values or slopes."""
+
+    M: Any
+    inverse: Any
+    J: Any
+    delassus: Any
+    scale: Any
+    scaled: Any
+    rest: Any
+    goal: Any
+    push: Any
+    step: Any
+    miss: Any
+
+
+@kernel
+def turn_bodies(tree, q, v, w):
+    """To the leaves: velocities, for methods that have them elsewhere."""
+    o = zero(q)
+    velocity = Motion(Vec3(o, o, o), Vec3(o, o, o))
+    w.velocity[0] = velocity
+    for i in range(1, tree.nj):
+        turn = joint_turn(tree, i, q)
+        if tree.parent[i] != i - 1:
+            velocity = w.velocity[tree.parent[i]]
+        velocity = add_motion(tree, i, act_inv(joint_placement(tree, i, q, turn), velocity), v)
+        w.turn[i], w.velocity[i] = turn, velocity
+
+
+@kernel
+def rise(tree, q, v, a, w):
+    """To the leaves: gravity, accelerations, the forces that they need, and where placements count, those."""
+    o, g = zero(q), tree.gravity[0]
+    none, one = Vec3(o, o, o), lift(1.0, o)
+    fall = Vec3(o + g.x, o + g.y, o + g.z)
+    acceleration = Motion(-fall, none)
+    w.fall[0], w.acceleration[0] = fall, acceleration
+    w.stand[0] = SE3(Mat3(one, o, o, o, one, o, o, o, one), none)
+    for i in range(1, tree.nj):
+        body, parent, velocity = tree.inertia[i], tree.parent[i], w.velocity[i]
+        X = joint_placement(tree, i, q, w.turn[i])
+        if parent != i - 1:
+            fall, acceleration = w.fall[parent], w.acceleration[parent]
+        fall = turn_back(X.R, fall)
+        acceleration = add_motion(tree, i, act_inv(X, acceleration), a) + carried(tree, i, velocity, v)
+        w.fall[i], w.acceleration[i] = fall, acceleration
+        w.force[i] = body @ acceleration + cross_force(velocity, body @ velocity)
+        if tree.pulled[0]:
+            w.stand[i] = w.stand[parent] @ X
+
+
+@kernel
+def hang(tree, q, v, a, forces, w):
+    """The forces that bodies need and transmit, those of the contacts on them; and how far contacts are off."""
+    o = zero(q)
+    rise(tree, q, v, a, w)
+    for c in range(tree.nc):
+        i, m = tree.body_a[c], load_rows(tree, c, forces, o)
+        w.force[i] = w.force[i] - act_force(tree.place_a[c], Force(m.lin, m.ang))
+        if tree.pulled[0]:
+            w.gap[c] = separation(tree, c, inverse(w.stand[i] @ tree.place_a[c]) @ tree.place_b[c])
+    transmit(tree, q, w, None)
+
+
+@kernel
+def weigh_pivots(tree, w, pivot):
+    """How far the iterations on slopes may go, and the least part of a row's diagonal entry that elimination leaves."""
+    nv, o = tree.nv, zero(w.scale)
+    least, still = lift(1.0, o), lift(STILL, o)
+    for c in range(tree.nc):
+        for r in range(tree.first_row[c], tree.end_row[c]):
+            diagonal = lift(tree.mu[r], o)
+            for n in range(tree.first_mover[c], tree.end_mover[c]):
+                entry = ld(w.J, r * nv + tree.mover[n])
+                diagonal = diagonal + entry * entry * ld(pivot, tree.mover[n])
+            least = minimum(least, 1.0 / (ld(w.scale, r) * diagonal))
+            still = maximum(still, diagonal * (ROUNDING / tree.mu[r]))
+    w.still[0], w.least[0] = still, least
+
+
+@kernel
+def contact_rows(tree, q, active, w):
+    """J, by the forces of the rows on their way to the root."""
+    for place in range(tree.nm):
+        r, c = tree.row_at[place], tree.holder[place]
+        for k in range(tree.nv):
+            st(w.J, r * tree.nv + k, 0.0)
+        f, i = tree.row_force[place] * ld(active, c), tree.body_a[c]
+        while i > 0:
+            for k in range(tree.iv[i], tree.end[i]):
+                st(w.J, r * tree.nv + k, component(f, tree.axis[k]))
+            f, i = act_force(joint_placement(tree, i, q, w.turn[i]), f), tree.parent[i]
+
+
+@kernel
+def factor_system(tree, q, active, w):
+    """M and J become their factors, as `settle` in prox_ltl.py has them."""
+    o = zero(q)
+    inertia_matrix(tree, q, w, w.M)
+    contact_rows(tree, q, active, w)
+    for k in range(tree.nv):
+        st(w.rest, k, o)
+    for r in range(tree.nm):
+        st(w.none, r, o)
+    factor(tree.above, tree.nv, w.M, w.pivot)
+    none = w.none
+    project(tree, System(w.M, w.pivot, w.J, w.delassus, w.scale, w.scaled, w.rest, none, none, none, none))
+    factor_block(w.delassus, w.scale, tree.nm, 0, tree.nm)
+
+
+@kernel
+def aim_along(tree, active, dtarget, w, d):
+    """Slopes of what the rows ask of the accelerations."""
+    o = zero(dtarget)
+    for c in range(tree.nc):
+        i, P = tree.body_a[c], tree.place_a[c]
+        shift, slope, speed = act_inv(P, d.shift[i]), act_inv(P, d.velocity[i]), act_inv(P, w.velocity[i])
+        rows = act_inv(P, d.acceleration[i]) + slope * tree.kd[c]
+        lin, ang = rows.lin + cross(turn_back(P.R, w.fall[i]), shift.ang), rows.ang
+        if tree.point[c]:
+            lin = lin + cross(slope.ang, speed.lin) + cross(speed.ang, slope.lin)
+        if tree.pulled[0]:
+            gap = w.gap[c]
+            if tree.point[c]:
+                lin = lin + (shift.lin - cross(gap.lin, shift.ang)) * tree.kp[c]
+            else:
+                J = right_jacobian_inverse_se3(-gap)
+                lin = lin + (J.A @ shift.lin + J.B @ shift.ang) * tree.kp[c]
+                ang = ang + J.D @ shift.ang * tree.kp[c]
+        goal = (load_rows(tree, c, dtarget, o) - Motion(lin, ang)) * ld(active, c)
+        store_rows(tree, c, goal, d.goal)
+
+
+@kernel
+def settle_along(tree, q, v, a, active, dq, dv, dtau, dtarget, pivot, w, d, da, dforces, dreport):
+    """The slopes of accelerations and forces, by the factors in `w`, whose inverse pivots of M are `pivot`. A report has no
+    slopes: what stands there tells whether rows are redundant."""
+    nv, o = tree.nv, zero(dq)
+    move_along(tree, q, v, a, dq, dv, None, None, d.shift, w, d)
+    aim_along(tree, active, dtarget, w, d)
+    transmit_along(tree, q, dq, w, d, d.rest)
+    for k in range(nv):
+        d.rest[k] = ld(dtau, k) - d.rest[k]
+    solve_upper(tree.above, nv, w.M, d.rest)
+    for c in range(tree.nc):
+        for r in range(tree.first_row[c], tree.end_row[c]):
+            left = ld(d.goal, r)
+            for n in range(tree.first_mover[c], tree.end_mover[c]):
+                k = tree.mover[n]
+                left = left - d.rest[k] * (ld(w.J, r * nv + k) * ld(pivot, k))
+            st(d.goal, r, left)
+    system = System(w.M, pivot, w.J, w.delassus, w.scale, w.scaled, d.rest, d.goal, d.push, d.step, d.miss)
+    converge(tree, lift(w.still[0], o), system)
+    accelerate(tree, system, da, dforces)
+    for k in range(3):
+        st(dreport, k, lift(w.least[0], o))
+
+
+caba, ltl = _constrained_aba.kernel, _prox_ltl.kernel
+
+
+@kernel
+def solve_caba(tree, q, v, tau, active, target, start, w, a, forces, report):
+    caba(tree, q, v, tau, active, target, start, w, a, forces, report)
+    hang(tree, q, v, a, forces, w)
+    factor_system(tree, q, active, w)
+    weigh_pivots(tree, w, w.pivot)
+
+
+@directional(_constrained_aba, ROWS, solve_caba, CABA_WORK.extended(**FACTORS).extended(**PLACES))
+def _constrained_aba_along(
+    tree, q, v, tau, active, target, start, dq, dv, dtau, dactive, dtarget, dstart, w, d,
+    a, forces, report, da, dforces, dreport,
+):  # fmt: skip
+    settle_along(tree, q, v, a, active, dq, dv, dtau, dtarget, w.pivot, w, d, da, dforces, dreport)
+
+
+@kernel
+def solve_ltl(tree, q, v, tau, active, target, start, rows, w, a, forces, report):
+    ltl(tree, q, v, tau, active, target, start, rows, w, a, forces, report)
+    turn_bodies(tree, q, v, w)
+    hang(tree, q, v, a, forces, w)
+    weigh_pivots(tree, w, w.inverse)
+
+
+@directional(_prox_ltl, ROWS, solve_ltl, LTL_WORK.extended(**PLACES))
+def _prox_ltl_along(
+    tree, q, v, tau, active, target, start, rows, dq, dv, dtau, dactive, dtarget, dstart, drows, w, d,
+    a, forces, report, da, dforces, dreport,
+):  # fmt: skip
+    settle_along(tree, q, v, a, active, dq, dv, dtau, dtarget, w.inverse, w, d, da, dforces, dreport)
+
+
+SLOPED = {_constrained_aba: _constrained_aba_along, _prox_ltl: _prox_ltl_along}
+"""The algorithms of the methods that have slopes of their own."""
+
+
+class Way(NamedTuple):
+    """How slopes are found: by which algorithm (None: by the full Jacobian), with what behind q, v and tau."""
+
+    algorithm: Directional | None
+    handle: Any
+    rest: tuple[Any, ...]
+    still: tuple[None, ...]
+
+
+def way_of(dynamics: ConstrainedDynamics) -> Way:
+    if dynamics.way is None:
+        able = not dynamics._loops and not dynamics.problem.nu
+        algorithm = SLOPED.get(getattr(dynamics._run, "__self__", None)) if able else None  # type: ignore[arg-type]
+        dynamics.way = Way(algorithm, dynamics.problem.handle, dynamics._one, (None,) * len(dynamics._one))
+    return dynamics.way
+
+
+def solve_along_at_once(dynamics: ConstrainedDynamics, inputs: Any, directions: Any) -> tuple[Solution, Any] | None:
+    """(solution, slopes of accelerations and forces) for one sample of arrays as kernels take them; None if it cannot be."""
+    algorithm, handle, rest, still = dynamics.way or way_of(dynamics)
+    if algorithm is None or inputs.__class__ is not tuple or directions.__class__ is not tuple:
+        return None
+    answer = algorithm.quick_push(handle, inputs + rest, directions + still)
+    if answer.__class__ is not tuple:
+        answer = algorithm.push(dynamics.problem, inputs + rest, directions + still)
+        if answer.__class__ is not tuple:
+            return None
+    (a, forces, report), (da, dforces, dreport) = answer
+    if dreport.item(0) < REDUNDANT:
+        return None
+    return Solution(a, forces, report, dynamics.tolerance), (da, dforces)
+
+
+def solve_along(
+    dynamics: ConstrainedDynamics, inputs: Sequence[Any], directions: Mapping[int, Array]
+) -> tuple[Solution, tuple[Array, Array]] | None:
+    """The same for any number of samples; inputs and directions, by position, are those of `solve`."""
+    algorithm = way_of(dynamics).algorithm
+    given = [*inputs, *[None] * (8 - len(inputs))]
+    if algorithm is None or given[6] is not None:
+        return None
+    rest = [default if x is None else x for x, default in zip(given[3:6], dynamics._all, strict=False)]
+    rest += dynamics._all[3 : len(dynamics._one)]
+    slopes = [directions.get(k) for k in range(3 + len(rest))]
+    outputs, changes = push_forward(algorithm, dynamics.problem, (*given[:3], *rest), slopes)
+    a, forces, report = outputs
+    da, dforces, least = changes
+    if (least < REDUNDANT).any():
+        return None
+    return Solution(a, forces, report, dynamics.tolerance), (da, dforces)
