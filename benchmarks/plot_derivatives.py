@@ -101,14 +101,12 @@ def effort_section(result: Result, figures: Path) -> str:
     for row in result["rows"]:
         one = row["evaluation"]
         over = [p for p, time in zip(directions, row["us"]["ad"], strict=True) if time > (1 + 1.5 * p) * one]
-        above: list[int] | None = None
-        if "analytical" in row["us"]:
-            pairs = zip(directions, row["us"]["analytical"], row["us"]["fd"], strict=True)
-            above = [p for p, ours, other in pairs if ours > other]
-        whole = "" if row["jacobian"] is None else number(row["jacobian"] / one)
+        triples = zip(directions, row["us"]["analytical"], row["us"]["fd"], strict=True)
+        above = [p for p, ours, other in triples if ours > min(other, (1 + p) * one)]
+        costs = [row["us"][mode][directions.index(p)] for mode in ("ad", "analytical") for p in (1, 8, 30)]
         lines.append([
-            row["algorithm"], number(one), *(number(row["us"]["ad"][directions.index(p)] / one) for p in (1, 8)), whole,
-            ", ".join(map(str, over)) or "nowhere", "" if above is None else ", ".join(map(str, above)) or "nowhere",
+            row["algorithm"], number(one), *(number(cost / one) for cost in costs), number(row["jacobian"] / one),
+            ", ".join(map(str, over)) or "nowhere", ", ".join(map(str, above)) or "nowhere",
         ])  # fmt: skip
     text = f"## Effort: {machine['model']}, {machine['vectors']}\n\n{circumstances(result)}\n"
     text += f"![evaluations that derivatives cost](figures/{picture.name})\n\n"
@@ -117,8 +115,8 @@ def effort_section(result: Result, figures: Path) -> str:
         "directions of all inputs, in evaluations of the function itself. Dashed: 1 + 1.5 p, what theory expects of `ad` at "
         "most; dotted: 1 + p, forward differences by a loop over evaluations.\n\n"
     )
-    header = ["algorithm", "us an evaluation", "`ad`, 1", "`ad`, 8", "analytical Jacobian", "`ad` above 1 + 1.5 p",
-              "analytical above `fd`"]  # fmt: skip
+    header = ["algorithm", "us an evaluation", "`ad`, p = 1", "8", "30", "analytical, p = 1", "8", "30", "whole Jacobian",
+              "`ad` above 1 + 1.5 p", "analytical above `fd` or 1 + p"]  # fmt: skip
     return text + table(header, lines)
 
 

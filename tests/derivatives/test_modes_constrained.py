@@ -61,7 +61,7 @@ def test_targets_masks_and_external_forces() -> None:
 
 
 def test_what_analytical_derivatives_leave_out_is_named() -> None:
-    dynamics, target = sl.ConstrainedDynamics(ROBOT, FEET, "prox_ltl"), np.ones(12)
+    dynamics, target = sl.ConstrainedDynamics(ROBOT, FEET, "kkt"), np.ones(12)
     inputs = (Q[0], V[0], TAU[0], np.ones(4), target)
     with pytest.raises(ValueError, match="solve: has no analytical derivative with respect to target"):
         sl.jvp(SOLVE, dynamics, inputs, (None, None, None, None, target), "analytical")

@@ -1,16 +1,16 @@
 """An algorithm with slopes of its own: analytical derivatives along directions, beside those by dual numbers.
 
-    prepare = directional(base, work, slopes, prepare kernel)
-    prepare (tree, *inputs, w, *outputs)                                 once a sample, on plain numbers
-    along   (tree, *inputs, *dinputs, w, d, *outputs, *doutputs)         once for as many directions as a register has lanes
+    @directional(base, slopes=Layout(...), prepare=kernel, work=Layout(...))
+    def along(tree, *inputs, *dinputs, w, d, *outputs, *doutputs): ...
 
-`w` is the workspace of values, which the first leaves to the second, `d` that of slopes. A configuration's slope is a
+`prepare` (tree, *inputs, w, *outputs), the algorithm itself unless another is named, runs once a sample on plain numbers,
+then `along` once for as many directions as a register has lanes. `w` is the workspace of values, which the first leaves to the second, `d` that of slopes. A configuration's slope is a
 tangent vector: where q has the shape nq, dq has nv. Inputs that are not given are None, and so are their slopes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from saltus.kernel.algorithm import Algorithm, Spec
@@ -22,12 +22,10 @@ class Directional(Algorithm):
     """Run it by `push`, or `push_forward`."""
 
     def __init__(
-        self, base: Algorithm, prepare: Callable[..., Any], along: Callable[..., Any], work: Layout, slopes: Layout,
-        outputs: Mapping[str, str],
-    ) -> None:  # fmt: skip
-        inputs = {spec.name: spec.declaration for spec in base.inputs}
-        shared = {spec.name: spec.declaration for spec in base.outputs}
-        super().__init__(prepare, base.tables, inputs, shared | dict(outputs), work)
+        self, base: Algorithm, prepare: Callable[..., Any], along: Callable[..., Any], work: Layout, slopes: Layout
+    ) -> None:
+        inputs, outputs = ({spec.name: spec.declaration for spec in specs} for specs in (base.inputs, base.outputs))
+        super().__init__(prepare, base.tables, inputs, outputs, work)
         self.name, self.along, self.slopes = along.__name__.strip("_"), mark_kernel(along), slopes
         self.signature += f"{along.__module__}.{along.__qualname__}{slopes.fields}"
 
@@ -48,12 +46,11 @@ def directional(
     slopes: Layout,
     prepare: Callable[..., Any] | None = None,
     work: Layout | None = None,
-    outputs: Mapping[str, str] | None = None,
 ) -> Callable[[Callable[..., Any]], Directional]:
-    """The decorator that gives slopes to an algorithm; `outputs` are further ones that `prepare` has."""
+    """The decorator that gives slopes to an algorithm."""
 
     def decorate(along: Callable[..., Any]) -> Directional:
-        made = Directional(base, prepare or base.kernel, along, work or base.work, slopes, outputs or {})
+        made = Directional(base, prepare or base.kernel, along, work or base.work, slopes)
         DIRECTIONAL.append(made)
         return made
 
