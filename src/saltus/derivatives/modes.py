@@ -2,7 +2,7 @@
 
 | mode | how | error | cost, directions p |
 |---|---|---|---|
-| `analytical` | slopes of its own (along.py, constrained_along.py), or its Jacobian (`REGISTERED`) | rounding | below 1 + p runs |
+| `analytical` | slopes of its own (along.py), or its Jacobian (`REGISTERED`) | rounding | below 1 + p runs, or all at once |
 | `ad` | its kernels run on dual numbers (forward.py) | rounding | 1 + 1.5 p runs at most |
 | `fdc` | central differences on the manifold (finite.py) | about 1e-9 | 1 + 2 p runs, as one batch |
 | `fd` | forward differences on the manifold (finite.py) | about 1e-7 | 1 + p runs, as one batch |

@@ -4,8 +4,9 @@
     def along(tree, *inputs, *dinputs, w, d, *outputs, *doutputs): ...
 
 `prepare` (tree, *inputs, w, *outputs), the algorithm itself unless another is named, runs once a sample on plain numbers,
-then `along` once for as many directions as a register has lanes. `w` is the workspace of values, which the first leaves to the second, `d` that of slopes. A configuration's slope is a
-tangent vector: where q has the shape nq, dq has nv. Inputs that are not given are None, and so are their slopes.
+then `along` once for as many directions as a register has lanes. `w` is the workspace of values, which the first leaves to
+the second, `d` that of slopes. A configuration's slope is a tangent vector: where q has the shape nq, dq has nv. Inputs that
+are not given are None, and so are their slopes.
 """
 
 from __future__ import annotations
