@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
 import numpy as np
@@ -221,3 +222,12 @@ def test_errors() -> None:
         sl.LoopClosure(model, left, right, rows=(0, 0))
     with pytest.raises(ValueError, match=r"active has shape \(3,\)"):
         sl.ConstrainedDynamics(model, [sl.Contact(model, left)]).solve(*(x[0] for x in states(model, 1, 0)), np.ones(3))
+
+
+def test_it_can_be_pickled() -> None:
+    model = sl.load_robot("quadruped")
+    feet = [sl.Contact(model, foot, kd=2.0) for foot in sl.robot_frames("quadruped").feet]
+    dynamics = sl.ConstrainedDynamics(model, feet, "prox_ltl", mu=1e-5, tolerance=1e-7, most_iterations=7)
+    inputs = (model.neutral(), *np.ones((2, model.nv)))
+    solution, again = dynamics.solve(*inputs), pickle.loads(pickle.dumps(dynamics)).solve(*inputs)
+    assert all(map(np.array_equal, solution[:3], again[:3])) and again.tolerance == 1e-7

@@ -32,11 +32,10 @@ V, TAU = RNG.normal(size=(2, 3, ROBOT.nv))
 
 def test_all_functions_are_here() -> None:
     assert {function.__name__ for function in ALONG} == set(GIVEN)
-    names = {algorithm.name.removesuffix("_along") for algorithm in DIRECTIONAL}
-    assert names == {*GIVEN, "constrained_aba", "prox_ltl"}
+    assert {algorithm.name for algorithm in DIRECTIONAL} == {*GIVEN, "constrained_aba", "prox_ltl"}
 
 
-@pytest.mark.parametrize("count", [1, 6])
+@pytest.mark.parametrize("count", [pytest.param(1, marks=pytest.mark.slow), 6])
 @pytest.mark.parametrize("tree", TREES)
 @pytest.mark.parametrize("name", GIVEN)
 def test_against_dual_numbers(name: str, tree: str, count: int) -> None:
@@ -46,9 +45,11 @@ def test_against_dual_numbers(name: str, tree: str, count: int) -> None:
     value, right = sl.jvp(function, model, inputs, directions, "ad")
     again, ours = sl.jvp(function, model, inputs, directions, "analytical")
     assert_close(again, value, 1e-13)
-    assert_close(ours, right, 1e-11 if name == "aba" else 1e-13, max(float(np.abs(right).max()), 1e-12))
+    scale = max(float(np.abs(x).max()) for x in (right, value))  # the matrix of one free body has no slope
+    assert_close(ours, right, 1e-11 if name == "aba" else 1e-13, scale)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["rnea", "aba", "nonlinear_effects"])
 def test_external_forces_and_their_slopes(name: str) -> None:
     model, function = TREES["all kinds"], getattr(sl, name)
@@ -104,9 +105,9 @@ def test_bad_inputs_are_named() -> None:
     for _ in range(2):
         sl.jvp(sl.aba, model, (q, v, tau), tuple(directions), "analytical")
     directions[1, 2] = np.nan
-    with pytest.raises(ValueError, match="the slope of v .* nan"):
+    with pytest.raises(ValueError, match=r"aba: the slope of v\[0, 2\] is nan"):
         sl.jvp(sl.aba, model, (q, v, tau), tuple(directions), "analytical")
-    with pytest.raises(ValueError, match=r"v\[2\]|v .* nan"):
+    with pytest.raises(ValueError, match=r"aba: v\[2\] is nan"):
         sl.jvp(sl.aba, model, (q, directions[1], tau), tuple(np.ones((3, model.nv))), "analytical")
     with pytest.raises(ValueError, match="unit|quaternion|norm"):
         sl.jvp(sl.aba, model, (2.0 * q, v, tau), tuple(np.ones((3, model.nv))), "analytical")
@@ -124,6 +125,7 @@ def test_mimic_joints_go_by_the_jacobian() -> None:
 # ------------------------------------------------------------------------------------------------------------- constrained
 
 ANCHOR = np.array([[0.0, -1.0, 0.0, 0.3], [1.0, 0.0, 0.0, 0.1], [0.0, 0.0, 1.0, -0.2], [0.0, 0.0, 0.0, 1.0]])
+METHODS = [pytest.param("constrained_aba", marks=pytest.mark.slow), "prox_ltl"]
 HELD: dict[str, list[Any]] = {
     "points": [sl.Contact(ROBOT, foot) for foot in FEET],
     "frame": [sl.Contact(ROBOT, FEET[0], dim=6)],
@@ -146,7 +148,7 @@ def agree(dynamics: Any, inputs: tuple[Any, ...], directions: tuple[Any, ...], t
 
 
 @pytest.mark.parametrize("held", HELD)
-@pytest.mark.parametrize("method", ["constrained_aba", "prox_ltl"])
+@pytest.mark.parametrize("method", METHODS)
 def test_constrained_dynamics(method: str, held: str) -> None:
     dynamics = converged(ROBOT, HELD[held], method)
     directions = tuple(RNG.normal(size=(3, 3, 2, ROBOT.nv)))
@@ -154,16 +156,20 @@ def test_constrained_dynamics(method: str, held: str) -> None:
     agree(dynamics, (Q, V, TAU), directions)
 
 
-@pytest.mark.parametrize("method", ["constrained_aba", "prox_ltl"])
-def test_masks_targets_and_springs(method: str) -> None:
+@pytest.mark.parametrize("method", METHODS)
+def test_masks_and_targets(method: str) -> None:
     active, target = np.array([[1.0, 0.0, 1.0, 1.0], [1.0] * 4, [0.0] * 4]), RNG.normal(size=12)
     directions = (*RNG.normal(size=(3, 3, 2, ROBOT.nv)), None, RNG.normal(size=(2, 12)))
     agree(converged(ROBOT, HELD["points"], method), (Q, V, TAU, active, target), directions)
+
+
+@pytest.mark.slow
+def test_springs() -> None:
     soft = sl.ConstrainedDynamics(ROBOT, HELD["points"], "pv_soft", mu=1e-3)
-    agree(soft, (Q, V, TAU), directions[:3])
+    agree(soft, (Q, V, TAU), tuple(RNG.normal(size=(3, 3, 2, ROBOT.nv))))
 
 
-@pytest.mark.parametrize("method", ["constrained_aba", "prox_ltl"])
+@pytest.mark.parametrize("method", METHODS)
 def test_what_is_redundant_goes_by_the_jacobian(method: str) -> None:
     """One sample by the short way too, once it is made: it looks at pivots."""
     twice = converged(ROBOT, [*HELD["points"], sl.Contact(ROBOT, FEET[0])], method)
@@ -177,7 +183,7 @@ def test_what_is_redundant_goes_by_the_jacobian(method: str) -> None:
         assert_close(one[1][1], right[0], 1e-12)
 
 
-@pytest.mark.parametrize("method", ["constrained_aba", "prox_ltl"])
+@pytest.mark.parametrize("method", METHODS)
 def test_one_constrained_sample_is_one_of_a_batch(method: str) -> None:
     dynamics = converged(ROBOT, HELD["points"], method)
     directions = tuple(RNG.normal(size=(3, 3, 2, ROBOT.nv)))

@@ -174,7 +174,6 @@ def test_mimic_joints_have_finite_differences() -> None:
             "frame_velocity: frame has a direction, expected None",
         ),
         ((sl.minverse, TREE, (Q,), (V,), "analytical"), "minverse: has no analytical derivative"),
-        ((sl.rnea, TREE, (Q, V, A, FORCES), (None, None, None, FORCES), "analytical"), "with respect to forces"),
         ((sl.rnea, TREE, (Q, V, A), (V * np.nan, None, None)), "nan, expected finite numbers"),
         ((sl.rnea, TREE, (2 * Q, V, A), (V, None, None)), "has norm 2, expected 1"),
     ],

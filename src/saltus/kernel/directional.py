@@ -27,7 +27,7 @@ class Directional(Algorithm):
     ) -> None:
         inputs, outputs = ({spec.name: spec.declaration for spec in specs} for specs in (base.inputs, base.outputs))
         super().__init__(prepare, base.tables, inputs, outputs, work)
-        self.name, self.along, self.slopes = along.__name__.strip("_"), mark_kernel(along), slopes
+        self.name, self.along, self.slopes = base.name, mark_kernel(along), slopes
         self.signature += f"{along.__module__}.{along.__qualname__}{slopes.fields}"
 
     @property
