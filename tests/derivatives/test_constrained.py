@@ -85,6 +85,48 @@ def test_random_states(name: str) -> None:
     assert not found, "\n".join(["", *found])
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["constrained_aba", "prox_ltl"])
+@pytest.mark.parametrize("name", list(CASES))
+def test_along_all_directions(name: str, method: str) -> None:
+    """Slopes along unit directions are columns of the matrices."""
+    case = CASES[name]
+    model, held = case.model, case.constraints
+    inputs, unique = good_states(model, held, 20, 1e-5)
+    dynamics, least = converged(model, held, method), natural_sizes(model, inputs[0])
+    D = dynamics.derivatives(*inputs)
+    tolerance = np.full(20, TOLERANCE if unique else REDUNDANT)
+    if case.robot in ILL_CONDITIONED:
+        tolerance = np.maximum(tolerance, rounding(model, inputs[0]))
+    columns: dict[str, Any] = {}
+    for k, by in enumerate(("q", "v", "tau")):
+        directions = [np.eye(model.nv)[None].repeat(20, 0) if n == k else None for n in range(3)]
+        _, slopes = sl.jvp(sl.ConstrainedDynamics.solve, dynamics, inputs, tuple(directions), "analytical")
+        columns |= {f"d{out}_d{by}": np.swapaxes(slope, -1, -2) for out, slope in zip("af", slopes, strict=True)}
+    found = misses(D, columns, BY_STATE, tolerance, least)
+    assert not found, "\n".join(["", *found])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", list(CASES))
+def test_weighted_sums(name: str) -> None:
+    """Gradients of sums are sums of rows. An arm whose joints are all held, and held again, is singular and redundant at once:
+    `vjp` does not raise mu there, as `derivatives` does, and has 1.1e-7 at one state of 20."""
+    case = CASES[name]
+    model, held = case.model, case.constraints
+    inputs, unique = good_states(model, held, 20, 1e-5)
+    dynamics, rng = converged(model, held), np.random.default_rng(0)
+    weights = rng.normal(size=(20, model.nv)), rng.normal(size=(20, dynamics.problem.nm)) * unique
+    D, (_, gradients) = dynamics.derivatives(*inputs), sl.vjp(sl.ConstrainedDynamics.solve, dynamics, inputs, weights)
+    tolerance = np.full(20, TOLERANCE if unique else REDUNDANT) * (2 if name == "arm:H6H6H3H3" else 1)
+    if case.robot in ILL_CONDITIONED:
+        tolerance = np.maximum(tolerance, rounding(model, inputs[0]))
+    for gradient, by in zip(gradients, ("q", "v", "tau"), strict=True):
+        rows = [np.einsum("bi,bij->bj", w, getattr(D, f"d{out}_d{by}")) for out, w in zip("af", weights, strict=True)]
+        off = np.abs(gradient - sum(rows)).max(-1) / np.abs(rows).max((0, -1))
+        assert (off <= tolerance).all(), f"by {by}: {off.max():.1e}"
+
+
 @pytest.mark.parametrize("dim", [3, 6])
 def test_tied_hands(dim: int) -> None:
     """Two bodies far apart in the tree, tied as a point and as a weld, on two feet; Pinocchio agrees about such loops."""

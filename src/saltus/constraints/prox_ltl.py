@@ -31,8 +31,8 @@ ROUNDING = 2e-15
 """Of the solution of a dense system, by its condition. Contradictory constraints are left with the same at every iteration,
 but for what rounding changes of it."""
 
-STILL = 1e-14
-"""What derivatives may leave out of the sum of all iterations, relative to it."""
+SETTLED = 1e-12
+"""What `converge` may leave of rows that are not redundant, relative to what they ask: what is nearly so needs digits."""
 
 WORK = Layout(
     nj=BODIES,

@@ -36,7 +36,6 @@ from saltus.arrays import Array, ArrayLike
 from saltus.constraints.constraint import Constraint
 from saltus.constraints.dense import factor_block, invert_block
 from saltus.constraints.dynamics import ConstrainedDynamics, Solution
-from saltus.constraints.prox_ltl import STILL
 from saltus.constraints.system import take_rows
 from saltus.constraints.tables import constrained
 from saltus.derivatives.constraint_rows import (
@@ -65,6 +64,9 @@ from saltus.dynamics.panel import (
 )
 from saltus.kernel import Layout, Quad, fabs, kernel, ld, less, lift, maximum, minimum, select, some, st, zero
 from saltus.spatial.algebra import Motion, Vec3, cross_motion
+
+STILL = 1e-14
+"""What may be left out of G, relative to it."""
 
 DAMPED = 1e-5
 """Where rows are redundant, mu is raised to this much of the largest diagonal entry: the sum is the same, but the part of G

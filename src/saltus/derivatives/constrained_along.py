@@ -32,14 +32,14 @@ from saltus.constraints.constrained_aba import _constrained_aba
 from saltus.constraints.dense import factor_block
 from saltus.constraints.dynamics import ConstrainedDynamics, Solution
 from saltus.constraints.measure import load_rows, separation, store_rows
-from saltus.constraints.prox_ltl import ROUNDING, STILL, _prox_ltl, accelerate, converge, project
+from saltus.constraints.prox_ltl import SETTLED, _prox_ltl, accelerate, converge, project
 from saltus.constraints.prox_ltl import WORK as LTL_WORK
 from saltus.derivatives.along import SLOPES, move_along, transmit_along
 from saltus.derivatives.constraint_rows import REDUNDANT
 from saltus.dynamics.crba import inertia_matrix
 from saltus.dynamics.ltl import factor, solve_upper
 from saltus.dynamics.rnea import transmit
-from saltus.kernel import kernel, ld, lift, maximum, minimum, st, zero
+from saltus.kernel import kernel, ld, lift, minimum, st, zero
 from saltus.kernel.directional import Directional, directional
 from saltus.kernel.forward import push_forward
 from saltus.model.joint_kernels import add_motion, carried, component, joint_placement, joint_turn
@@ -63,7 +63,7 @@ from saltus.spatial.lie import right_jacobian_inverse_se3
 ROWS = SLOPES.extended(nj={"shift": Motion}, nv={"rest": None}, nm=dict.fromkeys(("goal", "push", "step", "miss")))
 PLACES: dict[str, dict[str, type | None]] = {
     "nj": {"turn": Vec2, "velocity": Motion, "acceleration": Motion, "force": Force, "fall": Vec3, "stand": SE3,
-           "still": None, "least": None},
+           "least": None},
     "nc": {"gap": Motion},
 }  # fmt: skip
 FACTORS: dict[str, dict[str, type | None]] = {
@@ -143,9 +143,9 @@ def hang(tree, q, v, a, forces, w):
 
 @kernel
 def weigh_pivots(tree, w, pivot):
-    """How far the iterations on slopes may go, and the least part of a row's diagonal entry that elimination leaves."""
+    """The least part of a row's diagonal entry that elimination leaves."""
     nv, o = tree.nv, zero(w.scale)
-    least, still = lift(1.0, o), lift(STILL, o)
+    least = lift(1.0, o)
     for c in range(tree.nc):
         for r in range(tree.first_row[c], tree.end_row[c]):
             diagonal = lift(tree.mu[r], o)
@@ -153,8 +153,7 @@ def weigh_pivots(tree, w, pivot):
                 entry = ld(w.J, r * nv + tree.mover[n])
                 diagonal = diagonal + entry * entry * ld(pivot, tree.mover[n])
             least = minimum(least, 1.0 / (ld(w.scale, r) * diagonal))
-            still = maximum(still, diagonal * (ROUNDING / tree.mu[r]))
-    w.still[0], w.least[0] = still, least
+    w.least[0] = least
 
 
 @kernel
@@ -229,7 +228,7 @@ def settle_along(tree, q, v, a, active, dq, dv, dtau, dtarget, pivot, w, d, da, 
                 left = left - d.rest[k] * (ld(w.J, r * nv + k) * ld(pivot, k))
             st(d.goal, r, left)
     system = System(w.M, pivot, w.J, w.delassus, w.scale, w.scaled, d.rest, d.goal, d.push, d.step, d.miss)
-    converge(tree, lift(w.still[0], o), system)
+    converge(tree, lift(SETTLED, o), system)
     accelerate(tree, system, da, dforces)
     for k in range(3):
         st(dreport, k, lift(w.least[0], o))

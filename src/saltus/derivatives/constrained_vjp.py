@@ -33,15 +33,15 @@ from __future__ import annotations
 
 from saltus.constraints.dense import factor_block
 from saltus.constraints.measure import load_rows, separation
-from saltus.constraints.prox_ltl import ROUNDING, STILL, accelerate, converge, project
+from saltus.constraints.prox_ltl import ROUNDING, SETTLED, accelerate, converge, project
 from saltus.constraints.system import direction, fill_row, point_acceleration, take_rows, unit_force
 from saltus.constraints.tables import constrained
-from saltus.derivatives.constraint_rows import at, pull
+from saltus.derivatives.constraint_rows import REDUNDANT, at, pull
 from saltus.derivatives.pull_back import FELT, lead_bodies, pull_back
 from saltus.derivatives.sweep import AXES, BODIES, sweep_out
 from saltus.dynamics.crba import inertia_matrix
 from saltus.dynamics.ltl import factor
-from saltus.kernel import Layout, kernel, ld, lift, maximum, st, zero
+from saltus.kernel import Layout, kernel, ld, less, lift, maximum, minimum, select, st, zero
 from saltus.spatial.algebra import (
     Force,
     Motion,
@@ -95,10 +95,15 @@ def answer(tree, forces, active, rows, a_weights, f_weights, w, z, y):
             st(w.goal, r, -(ld(f_weights, r) * ld(active, c)))
     factor(tree.above, nv, w.M, w.inverse)
     project(tree, w)
-    still = lift(STILL, o)
+    noise, least = lift(SETTLED, o), lift(1.0, o)
     for r in range(nm):
-        still = maximum(still, ld(w.delassus, r * nm + r) * (ROUNDING / tree.mu[r]))
+        diagonal = ld(w.delassus, r * nm + r)
+        st(w.step, r, diagonal)
+        noise = maximum(noise, diagonal * (ROUNDING / tree.mu[r]))
     factor_block(w.delassus, w.scale, nm, 0, nm)
+    for r in range(nm):
+        least = minimum(least, 1.0 / (ld(w.scale, r) * ld(w.step, r)))
+    still = select(less(least, REDUNDANT), noise, lift(SETTLED, o))
     converge(tree, still, w)
     accelerate(tree, w, z, y)
     for k in range(nv):
