@@ -110,7 +110,7 @@ def test_along_all_directions(name: str, method: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", list(CASES))
 def test_weighted_sums(name: str) -> None:
-    """Gradients of sums are sums of rows. An arm whose joints are all held, and held again, is singular and redundant at once:
+    """Gradients of sums are sums of rows. An arm whose joints are all held, and held again, is nearly singular, too:
     `vjp` does not raise mu there, as `derivatives` does, and has 1.1e-7 at one state of 20."""
     case = CASES[name]
     model, held = case.model, case.constraints

@@ -154,6 +154,20 @@ def aim_rows(tree, active, target, w, J, goal):
 
 
 @kernel
+def point_rows(tree, active, w, J):
+    """J of constraints between frames."""
+    for c in range(tree.nc):
+        if tree.given[c] < 0:
+            a, b, on = tree.body_a[c], tree.body_b[c], ld(active, c)
+            A = w.place[a] @ tree.place_a[c]
+            p = (w.place[b] @ tree.place_b[c]).p if tree.point[c] else A.p
+            for r in range(tree.first_row[c], tree.end_row[c]):
+                axis = tree.row_axis[r]
+                d = direction(A.R, axis)
+                fill_row(tree, r, a, b, unit_force(d, A.p, axis) * on, unit_force(d, p, axis) * on, w, J)
+
+
+@kernel
 def take_rows(tree, active, target, rows, J, goal):
     """J and goal of constraints whose rows are given, zero for those that are not active."""
     nv = tree.nv

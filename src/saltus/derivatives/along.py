@@ -19,6 +19,7 @@ e_i = sum of S_j q'_j down to body i, and C' = sum of [S_j, C_j] q'_j over the j
 | paper | code | what | frame |
 |---|---|---|---|
 | v_i', a_i', f_i' | `velocity`, `acceleration`, `force` of the slopes `d` | of body i | body |
+| f_i | `load` | force that body i's joint transmits | body |
 | U D^-1, D^-1 | `gain`, `pivot` | see aba.py | body |
 | S_k, F_k, [S_k, C] | `axis`, `push`, `swing` | of degree of freedom k | world axes |
 | e_i, C'_i | `shift`, `change` | of body i | world axes |
@@ -33,7 +34,15 @@ from saltus.derivatives.rate import inertia_rate
 from saltus.dynamics.aba import WORK as ABA_WORK
 from saltus.dynamics.aba import _aba, aba, articulate
 from saltus.dynamics.crba import _crba, crba, inertia_matrix
-from saltus.dynamics.rnea import _nonlinear_effects, _rnea, external_force, nonlinear_effects, rnea, transmit
+from saltus.dynamics.rnea import (
+    _nonlinear_effects,
+    _rnea,
+    external_force,
+    newton_euler,
+    nonlinear_effects,
+    rnea,
+    transmit,
+)
 from saltus.kernel import Layout, kernel, ld, st, st_symmetric, zero
 from saltus.kernel.directional import directional
 from saltus.model.joint_kernels import (
@@ -61,6 +70,7 @@ from saltus.spatial.algebra import (
 from saltus.spatial.inertia import Rigid
 
 SLOPES = Layout(nj={"velocity": Motion, "acceleration": Motion, "force": Force})
+LOAD: dict[str, type | None] = {"load": Force}
 
 
 @kernel
@@ -110,24 +120,29 @@ def turned_along(tree, i, f, x):
 
 @kernel
 def transmit_along(tree, q, dq, w, d, dtau):
-    """To the root, after `transmit` (whose memory it reads): slopes of the torques."""
-    o, n = zero(dq), zero(q)
-    force, slope = Force(Vec3(n, n, n), Vec3(n, n, n)), Force(Vec3(o, o, o), Vec3(o, o, o))
+    """To the root, after `transmit`: slopes of the torques."""
+    o = zero(dq)
+    slope = Force(Vec3(o, o, o), Vec3(o, o, o))
     for i in range(tree.nj - 1, 0, -1):
         parent = tree.parent[i]
         if not tree.leaf[i] and tree.parent[i + 1] == i:
-            force, slope = force + w.force[i], slope + d.force[i]
+            slope = slope + d.force[i]
         else:
-            force, slope = w.force[i], d.force[i]
+            slope = d.force[i]
         project(tree, i, slope, dtau)
         if parent > 0:
             X = joint_placement(tree, i, q, w.turn[i])
-            slope, force = act_force(X, slope + turned_along(tree, i, force, dq)), act_force(X, force)
+            slope = act_force(X, slope + turned_along(tree, i, w.load[i], dq))
             if parent != i - 1:
                 d.force[parent] = d.force[parent] + slope
 
 
-@directional(_rnea, SLOPES)
+@kernel
+def move_and_transmit(tree, q, v, a, forces, w, tau):
+    newton_euler(tree, q, v, a, forces, w, tau, w.load)
+
+
+@directional(_rnea, SLOPES, move_and_transmit, _rnea.work.extended(nj=LOAD))
 def _rnea_along(tree, q, v, a, forces, dq, dv, da, dforces, w, d, tau, dtau):
     move_along(tree, q, v, a, dq, dv, da, dforces, None, w, d)
     transmit_along(tree, q, dq, w, d, dtau)
@@ -135,7 +150,12 @@ def _rnea_along(tree, q, v, a, forces, dq, dv, da, dforces, w, d, tau, dtau):
         st(dtau, k, ld(dtau, k) + tree.armature[k] * ld(da, k))
 
 
-@directional(_nonlinear_effects, SLOPES)
+@kernel
+def drift_and_transmit(tree, q, v, forces, w, tau):
+    newton_euler(tree, q, v, None, forces, w, tau, w.load)
+
+
+@directional(_nonlinear_effects, SLOPES, drift_and_transmit, _rnea.work.extended(nj=LOAD))
 def _nonlinear_effects_along(tree, q, v, forces, dq, dv, dforces, w, d, tau, dtau):
     move_along(tree, q, v, None, dq, dv, None, dforces, None, w, d)
     transmit_along(tree, q, dq, w, d, dtau)
@@ -156,27 +176,27 @@ def weigh(tree, forces, w):
 def articulate_and_weigh(tree, q, v, tau, forces, w, a):
     articulate(tree, q, v, tau, forces, w, a, w.pivot)
     weigh(tree, forces, w)
-    transmit(tree, q, w, None)
+    transmit(tree, q, w, None, w.load)
 
 
 @kernel
 def articulate_along(tree, q, dq, dtau, w, d, da):
     """To the root and back: the slopes of accelerations that leave the forces of `move_along` in balance."""
-    o, n = zero(dq), zero(q)
-    force, slope = Force(Vec3(n, n, n), Vec3(n, n, n)), Force(Vec3(o, o, o), Vec3(o, o, o))
+    o = zero(dq)
+    slope = Force(Vec3(o, o, o), Vec3(o, o, o))
     for i in range(tree.nj - 1, 0, -1):
         parent = tree.parent[i]
         if not tree.leaf[i] and tree.parent[i + 1] == i:
-            force, slope = force + w.force[i], slope + d.force[i]
+            slope = slope + d.force[i]
         else:
-            force, slope = w.force[i], d.force[i]
+            slope = d.force[i]
         for k in range(tree.end[i] - 1, tree.iv[i] - 1, -1):
             torque = ld(dtau, k) - component(slope, tree.axis[k])
             slope = slope + w.gain[k] * torque
             d.rate[k] = torque * w.pivot[k]
         if parent > 0:
             X = joint_placement(tree, i, q, w.turn[i])
-            slope, force = act_force(X, slope + turned_along(tree, i, force, dq)), act_force(X, force)
+            slope = act_force(X, slope + turned_along(tree, i, w.load[i], dq))
             if parent != i - 1:
                 d.force[parent] = d.force[parent] + slope
 
@@ -197,7 +217,7 @@ def articulate_along(tree, q, dq, dtau, w, d, da):
     _aba,
     SLOPES.extended(nv={"rate": None}),
     articulate_and_weigh,
-    ABA_WORK.extended(nv={"pivot": None}),
+    ABA_WORK.extended(nj=LOAD, nv={"pivot": None}),
 )
 def _aba_along(tree, q, v, tau, forces, dq, dv, dtau, dforces, w, d, a, da):
     move_along(tree, q, v, a, dq, dv, None, dforces, None, w, d)

@@ -34,20 +34,22 @@ from saltus.constraints.dynamics import ConstrainedDynamics, Solution
 from saltus.constraints.measure import load_rows, separation, store_rows
 from saltus.constraints.prox_ltl import SETTLED, _prox_ltl, accelerate, converge, project
 from saltus.constraints.prox_ltl import WORK as LTL_WORK
+from saltus.constraints.system import point_rows
 from saltus.derivatives.along import SLOPES, move_along, transmit_along
 from saltus.derivatives.constraint_rows import REDUNDANT
-from saltus.dynamics.crba import inertia_matrix
+from saltus.dynamics.crba import join_bodies
 from saltus.dynamics.ltl import factor, solve_upper
 from saltus.dynamics.rnea import transmit
 from saltus.kernel import kernel, ld, lift, minimum, st, zero
 from saltus.kernel.directional import Directional, directional
 from saltus.kernel.forward import push_forward
-from saltus.model.joint_kernels import add_motion, carried, component, joint_placement, joint_turn
+from saltus.model.joint_kernels import add_motion, axis_seen_from, carried, joint_placement, joint_turn
 from saltus.spatial.algebra import (
     SE3,
     Force,
     Mat3,
     Motion,
+    Sym3,
     Vec2,
     Vec3,
     act_force,
@@ -57,13 +59,13 @@ from saltus.spatial.algebra import (
     inverse,
     turn_back,
 )
-from saltus.spatial.inertia import Rigid
+from saltus.spatial.inertia import Rigid, act_solid
 from saltus.spatial.lie import right_jacobian_inverse_se3
 
 ROWS = SLOPES.extended(nj={"shift": Motion}, nv={"rest": None}, nm=dict.fromkeys(("goal", "push", "step", "miss")))
 PLACES: dict[str, dict[str, type | None]] = {
     "nj": {"turn": Vec2, "velocity": Motion, "acceleration": Motion, "force": Force, "fall": Vec3, "stand": SE3,
-           "least": None},
+           "load": Force, "least": None},
     "nc": {"gap": Motion},
 }  # fmt: skip
 FACTORS: dict[str, dict[str, type | None]] = {
@@ -138,7 +140,7 @@ def hang(tree, q, v, a, forces, w):
         w.force[i] = w.force[i] - act_force(tree.place_a[c], Force(m.lin, m.ang))
         if tree.pulled[0]:
             w.gap[c] = separation(tree, c, inverse(w.stand[i] @ tree.place_a[c]) @ tree.place_b[c])
-    transmit(tree, q, w, None)
+    transmit(tree, q, w, None, w.load)
 
 
 @kernel
@@ -157,25 +159,29 @@ def weigh_pivots(tree, w, pivot):
 
 
 @kernel
-def contact_rows(tree, q, active, w):
-    """J, by the forces of the rows on their way to the root."""
-    for place in range(tree.nm):
-        r, c = tree.row_at[place], tree.holder[place]
-        for k in range(tree.nv):
-            st(w.J, r * tree.nv + k, 0.0)
-        f, i = tree.row_force[place] * ld(active, c), tree.body_a[c]
-        while i > 0:
-            for k in range(tree.iv[i], tree.end[i]):
-                st(w.J, r * tree.nv + k, component(f, tree.axis[k]))
-            f, i = act_force(joint_placement(tree, i, q, w.turn[i]), f), tree.parent[i]
+def place_turned(tree, q, w):
+    """As `place_bodies` in crba.py, where cosines and sines are at hand; all placements are kept."""
+    o = zero(q)
+    none, one = Vec3(o, o, o), lift(1.0, o)
+    origin = joint_placement(tree, 1, q, Vec2(one, o)).p
+    X = SE3(Mat3(one, o, o, o, one, o, o, o, one), -origin)
+    w.place[0], w.composite[0] = X, Rigid(o, none, Sym3(o, o, o, o, o, o))
+    for i in range(1, tree.nj):
+        if tree.parent[i] != i - 1:
+            X = w.place[tree.parent[i]]
+        X = X @ joint_placement(tree, i, q, w.turn[i])
+        w.place[i], w.composite[i] = X, act_solid(X, tree.solid[i])
+        for k in range(tree.iv[i], tree.end[i]):
+            w.axis[k] = axis_seen_from(X, tree.axis[k])
 
 
 @kernel
 def factor_system(tree, q, active, w):
     """M and J become their factors, as `settle` in prox_ltl.py has them."""
     o = zero(q)
-    inertia_matrix(tree, q, w, w.M)
-    contact_rows(tree, q, active, w)
+    place_turned(tree, q, w)
+    join_bodies(tree, w, w.M)
+    point_rows(tree, active, w, w.J)
     for k in range(tree.nv):
         st(w.rest, k, o)
     for r in range(tree.nm):

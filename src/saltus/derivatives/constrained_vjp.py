@@ -34,7 +34,7 @@ from __future__ import annotations
 from saltus.constraints.dense import factor_block
 from saltus.constraints.measure import load_rows, separation
 from saltus.constraints.prox_ltl import ROUNDING, SETTLED, accelerate, converge, project
-from saltus.constraints.system import direction, fill_row, point_acceleration, take_rows, unit_force
+from saltus.constraints.system import point_acceleration, point_rows, take_rows
 from saltus.constraints.tables import constrained
 from saltus.derivatives.constraint_rows import REDUNDANT, at, pull
 from saltus.derivatives.pull_back import FELT, lead_bodies, pull_back
@@ -66,20 +66,6 @@ WORK = Layout(
     nmm={"delassus": None},
     nm={"goal": None, "push": None, "scale": None, "step": None, "miss": None, "loose": None},
 )
-
-
-@kernel
-def point_rows(tree, active, w, J):
-    """J of constraints between frames."""
-    for c in range(tree.nc):
-        if tree.given[c] < 0:
-            a, b, on = tree.body_a[c], tree.body_b[c], ld(active, c)
-            A = w.place[a] @ tree.place_a[c]
-            p = (w.place[b] @ tree.place_b[c]).p if tree.point[c] else A.p
-            for r in range(tree.first_row[c], tree.end_row[c]):
-                axis = tree.row_axis[r]
-                d = direction(A.R, axis)
-                fill_row(tree, r, a, b, unit_force(d, A.p, axis) * on, unit_force(d, p, axis) * on, w, J)
 
 
 @kernel

@@ -67,7 +67,13 @@ def collect(tree, i, below, w):
 def inertia_matrix(tree, q, w, M):
     """All entries of M that are not zero by the structure of the tree."""
     place_bodies(tree, q, w)
-    nv, o = tree.nv, zero(q)
+    join_bodies(tree, w, M)
+
+
+@kernel
+def join_bodies(tree, w, M):
+    """To the root, once bodies are placed: the entries of M."""
+    nv, o = tree.nv, zero(M)
     composite = Rigid(o, Vec3(o, o, o), Sym3(o, o, o, o, o, o))
     w.composite[0] = composite
     for i in range(tree.nj - 1, 0, -1):

@@ -32,10 +32,10 @@ def external_force(tree, i, forces):
 
 
 @kernel
-def newton_euler(tree, q, v, a, forces, w, tau):
-    """The two sweeps; v, a and forces may be None, which stands for zero."""
+def newton_euler(tree, q, v, a, forces, w, tau, kept):
+    """The two sweeps; v, a and forces may be None, which stands for zero. `kept`: see `transmit`."""
     move(tree, q, v, a, forces, w)
-    transmit(tree, q, w, tau)
+    transmit(tree, q, w, tau, kept)
     if a is not None:
         for k in range(tree.nv):
             st(tau, k, ld(tau, k) + tree.armature[k] * ld(a, k))
@@ -69,9 +69,9 @@ def move(tree, q, v, a, forces, w):
 
 
 @kernel
-def transmit(tree, q, w, tau):
-    """To the root: joint torques, and what is left for the parent to carry. Memory then has what a body needs for itself and
-    for the children that are not the body just after."""
+def transmit(tree, q, w, tau, kept):
+    """To the root: joint torques, unless `tau` is None, and what is left for the parent to carry. `kept` is None, or where
+    the forces that joints transmit are kept."""
     o = zero(q)
     force = Force(Vec3(o, o, o), Vec3(o, o, o))
     for i in range(tree.nj - 1, 0, -1):
@@ -80,6 +80,8 @@ def transmit(tree, q, w, tau):
             force = force + w.force[i]
         else:
             force = w.force[i]
+        if kept is not None:
+            kept[i] = force
         if tau is not None:
             project(tree, i, force, tau)
         if parent > 0:
@@ -90,17 +92,17 @@ def transmit(tree, q, w, tau):
 
 @algorithm(inputs={"q": "nq", "v": "nv", "a": "nv", "forces": "nj 6 optional"}, outputs={"tau": "nv"}, work=WORK)
 def _rnea(tree, q, v, a, forces, w, tau):
-    newton_euler(tree, q, v, a, forces, w, tau)
+    newton_euler(tree, q, v, a, forces, w, tau, None)
 
 
 @algorithm(inputs={"q": "nq", "v": "nv", "forces": "nj 6 optional"}, outputs={"tau": "nv"}, work=WORK)
 def _nonlinear_effects(tree, q, v, forces, w, tau):
-    newton_euler(tree, q, v, None, forces, w, tau)
+    newton_euler(tree, q, v, None, forces, w, tau, None)
 
 
 @algorithm(inputs={"q": "nq", "forces": "nj 6 optional"}, outputs={"tau": "nv"}, work=WORK)
 def _gravity(tree, q, forces, w, tau):
-    newton_euler(tree, q, None, None, forces, w, tau)
+    newton_euler(tree, q, None, None, forces, w, tau, None)
 
 
 def rnea(
