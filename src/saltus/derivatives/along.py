@@ -43,7 +43,7 @@ from saltus.dynamics.rnea import (
     rnea,
     transmit,
 )
-from saltus.kernel import Layout, kernel, ld, st, st_symmetric, zero
+from saltus.kernel import Layout, kernel, ld, lift, st, st_symmetric, zero
 from saltus.kernel.directional import directional
 from saltus.model.joint_kernels import (
     CONTINUOUS,
@@ -74,6 +74,16 @@ LOAD: dict[str, type | None] = {"load": Force}
 
 
 @kernel
+def swept(tree, i, m, x):
+    """m x S x, as `carried`, of slopes m and values x."""
+    if tree.kind[i] <= CONTINUOUS:
+        rate, lin, ang = ld(x, tree.iv[i]), m.lin, m.ang
+        o = lift(0.0, lin.x)
+        return Motion(Vec3(lin.y * rate, -(lin.x * rate), o), Vec3(ang.y * rate, -(ang.x * rate), o))
+    return cross_motion(m, joint_motion(tree, i, x))
+
+
+@kernel
 def move_along(tree, q, v, a, dq, dv, da, dforces, shifts, w, d):
     """To the leaves: slopes of velocities, accelerations, and of the forces they need; a, da and dforces may be None. The
     displacements of the bodies go to `shifts`, unless that is None."""
@@ -94,7 +104,7 @@ def move_along(tree, q, v, a, dq, dv, da, dforces, shifts, w, d):
         velocity = act_inv(X, velocity) + carried(tree, i, speed - joint_motion(tree, i, v), dq)
         velocity = add_motion(tree, i, velocity, dv)
         acceleration = act_inv(X, acceleration) + carried(tree, i, before, dq)
-        acceleration = acceleration + carried(tree, i, velocity, v) + carried(tree, i, speed, dv)
+        acceleration = acceleration + swept(tree, i, velocity, v) + carried(tree, i, speed, dv)
         if da is not None:
             acceleration = add_motion(tree, i, acceleration, da)
         force = body @ acceleration + cross_force(velocity, body @ speed) + cross_force(speed, body @ velocity)
@@ -113,7 +123,7 @@ def turned_along(tree, i, f, x):
     """S x x* f: how a force changes that turns along with body i."""
     if tree.kind[i] <= CONTINUOUS:
         rate = ld(x, tree.iv[i])
-        lin, ang, o = f.lin, f.ang, rate * 0.0
+        lin, ang, o = f.lin, f.ang, lift(0.0, rate)
         return Force(Vec3(-(lin.y * rate), lin.x * rate, o), Vec3(-(ang.y * rate), ang.x * rate, o))
     return cross_force(joint_motion(tree, i, x), f)
 

@@ -110,8 +110,7 @@ def add_motion(tree, i, m, x):
 @kernel
 def carried(tree, i, m, x):
     """m x S x: how fast the motion S x changes when the frame of body i moves along at m."""
-    kind, iv = tree.kind[i], tree.iv[i]
-    o = lift(0.0, m.lin.x * ld(x, iv))
+    kind, iv, o = tree.kind[i], tree.iv[i], zero(x)
     if kind <= CONTINUOUS:
         rate = ld(x, iv)
         return Motion(Vec3(m.lin.y * rate, -(m.lin.x * rate), o), Vec3(m.ang.y * rate, -(m.ang.x * rate), o))
