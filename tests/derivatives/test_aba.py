@@ -93,6 +93,7 @@ def test_forward_undoes_inverse() -> None:
     assert_close(M @ D.da_dtau, np.broadcast_to(np.eye(model.nv), M.shape), 1e-11)
 
 
+@pytest.mark.slow
 def test_leading_axes_and_precisions() -> None:
     """(T, B, nv) with what is the same for all given once; single precision in and out, as far as conditioning lets it."""
     model = sl.load_robot("quadruped")

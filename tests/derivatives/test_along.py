@@ -37,7 +37,9 @@ def test_all_functions_are_here() -> None:
 
 @pytest.mark.parametrize("count", [pytest.param(1, marks=pytest.mark.slow), 6])
 @pytest.mark.parametrize("tree", TREES)
-@pytest.mark.parametrize("name", GIVEN)
+@pytest.mark.parametrize(
+    "name", ["aba", "rnea", *(pytest.param(x, marks=pytest.mark.slow) for x in ("crba", "nonlinear_effects"))]
+)
 def test_against_dual_numbers(name: str, tree: str, count: int) -> None:
     model, function, rng = TREES[tree], getattr(sl, name), np.random.default_rng(count)
     inputs = (sl.random_configuration(model, rng, 5), *rng.normal(size=(2, 5, model.nv)))[: GIVEN[name]]
@@ -125,7 +127,6 @@ def test_mimic_joints_go_by_the_jacobian() -> None:
 # ------------------------------------------------------------------------------------------------------------- constrained
 
 ANCHOR = np.array([[0.0, -1.0, 0.0, 0.3], [1.0, 0.0, 0.0, 0.1], [0.0, 0.0, 1.0, -0.2], [0.0, 0.0, 0.0, 1.0]])
-METHODS = [pytest.param("constrained_aba", marks=pytest.mark.slow), "prox_ltl"]
 HELD: dict[str, list[Any]] = {
     "points": [sl.Contact(ROBOT, foot) for foot in FEET],
     "frame": [sl.Contact(ROBOT, FEET[0], dim=6)],
@@ -148,7 +149,8 @@ def agree(dynamics: Any, inputs: tuple[Any, ...], directions: tuple[Any, ...], t
 
 
 @pytest.mark.parametrize("held", HELD)
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["constrained_aba", "prox_ltl"])
 def test_constrained_dynamics(method: str, held: str) -> None:
     dynamics = converged(ROBOT, HELD[held], method)
     directions = tuple(RNG.normal(size=(3, 3, 2, ROBOT.nv)))
@@ -156,7 +158,8 @@ def test_constrained_dynamics(method: str, held: str) -> None:
     agree(dynamics, (Q, V, TAU), directions)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["constrained_aba", "prox_ltl"])
 def test_masks_and_targets(method: str) -> None:
     active, target = np.array([[1.0, 0.0, 1.0, 1.0], [1.0] * 4, [0.0] * 4]), RNG.normal(size=12)
     directions = (*RNG.normal(size=(3, 3, 2, ROBOT.nv)), None, RNG.normal(size=(2, 12)))
@@ -169,7 +172,8 @@ def test_springs() -> None:
     agree(soft, (Q, V, TAU), tuple(RNG.normal(size=(3, 3, 2, ROBOT.nv))))
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["constrained_aba", "prox_ltl"])
 def test_what_is_redundant_goes_by_the_jacobian(method: str) -> None:
     """One sample by the short way too, once it is made: it looks at pivots."""
     twice = converged(ROBOT, [*HELD["points"], sl.Contact(ROBOT, FEET[0])], method)
@@ -183,7 +187,8 @@ def test_what_is_redundant_goes_by_the_jacobian(method: str) -> None:
         assert_close(one[1][1], right[0], 1e-12)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["constrained_aba", "prox_ltl"])
 def test_one_constrained_sample_is_one_of_a_batch(method: str) -> None:
     dynamics = converged(ROBOT, HELD["points"], method)
     directions = tuple(RNG.normal(size=(3, 3, 2, ROBOT.nv)))

@@ -169,6 +169,7 @@ def test_dense_method() -> None:
     assert not misses(D, right, EVERYTHING, TOLERANCE)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mu", [1e-1, 1e-3])
 @pytest.mark.parametrize("method", sorted(SOFT))
 def test_soft_constraints(method: str, mu: float) -> None:

@@ -80,6 +80,7 @@ def test_short_and_long_way_give_the_same_numbers(count: int | None) -> None:
         assert all(map(np.array_equal, ours, right)) and len(ours) == len(right) == 2
 
 
+@pytest.mark.slow
 def test_against_closed_forms() -> None:
     """Of a cart-pendulum, from Lagrange's equations."""
     pytest.importorskip("casadi")

@@ -97,6 +97,7 @@ def test_an_oscillating_pendulum() -> None:
     assert np.abs(D.dtau_dv).max() < 1e-14
 
 
+@pytest.mark.slow
 def test_leading_axes_and_precisions() -> None:
     """(T, B, nv) with what is the same for all given once; single precision in and out."""
     model = sl.load_robot("quadruped")

@@ -109,6 +109,7 @@ def test_a_controller_holds_the_arm_still() -> None:
     np.testing.assert_allclose(still.q, held.q, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_single_precision_stays_single() -> None:
     q, v = np.ones((5, 1), np.float32), np.zeros((5, 1), np.float32)
     swing = sl.rollout(pendulum(), q, v, duration=0.5, dt=1e-2)

@@ -141,6 +141,7 @@ def test_rate_of_tangent_vectors(size: float) -> None:
     assert_close(along_v, along_q, 1e-12)
 
 
+@pytest.mark.slow
 def test_single_precision() -> None:
     model = floating_tree(3, 6)
     state = random_state(model, 7)

@@ -318,7 +318,7 @@ def solve_along(
     """The same for any number of samples; inputs and directions, by position, are those of `solve`."""
     algorithm = way_of(dynamics).algorithm
     given = [*inputs, *[None] * (8 - len(inputs))]
-    if algorithm is None or given[6] is not None:
+    if algorithm is None or not (given[6] is given[7] is None):  # external forces, rows of users
         return None
     rest = [default if x is None else x for x, default in zip(given[3:6], dynamics._all, strict=False)]
     rest += dynamics._all[3 : len(dynamics._one)]
