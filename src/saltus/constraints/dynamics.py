@@ -129,7 +129,7 @@ class ConstrainedDynamics:
         self._all: tuple[Any, ...] = (np.ones(self.problem.nc), none, none, np.zeros((self.problem.nu, model.nv)))
         self._one = self._all if solver in TAKE_ROWS else self._all[:3]
         self._kept: dict[Any, tuple[Any, ...]] = {}
-        self.way: Any = None
+        self._way: Any = None
         """How derivatives along directions are found, once that was looked at (derivatives/constrained_along.py)."""
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:

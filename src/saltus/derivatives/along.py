@@ -129,8 +129,9 @@ def turned_along(tree, i, f, x):
 
 
 @kernel
-def transmit_along(tree, q, dq, w, d, dtau):
-    """To the root, after `transmit`: slopes of the torques."""
+def transmit_along(tree, q, dq, given, w, d, dtau):
+    """To the root, after `transmit`: slopes of the torques. Or these are given, `dtau` is None, and what they leave for the
+    accelerations is found, as in aba.py."""
     o = zero(dq)
     slope = Force(Vec3(o, o, o), Vec3(o, o, o))
     for i in range(tree.nj - 1, 0, -1):
@@ -139,7 +140,13 @@ def transmit_along(tree, q, dq, w, d, dtau):
             slope = slope + d.force[i]
         else:
             slope = d.force[i]
-        project(tree, i, slope, dtau)
+        if dtau is not None:
+            project(tree, i, slope, dtau)
+        if given is not None:
+            for k in range(tree.end[i] - 1, tree.iv[i] - 1, -1):
+                torque = ld(given, k) - component(slope, tree.axis[k])
+                slope = slope + w.gain[k] * torque
+                d.rate[k] = torque * w.pivot[k]
         if parent > 0:
             X = joint_placement(tree, i, q, w.turn[i])
             slope = act_force(X, slope + turned_along(tree, i, w.load[i], dq))
@@ -155,7 +162,7 @@ def move_and_transmit(tree, q, v, a, forces, w, tau):
 @directional(_rnea, SLOPES, move_and_transmit, _rnea.work.extended(nj=LOAD))
 def _rnea_along(tree, q, v, a, forces, dq, dv, da, dforces, w, d, tau, dtau):
     move_along(tree, q, v, a, dq, dv, da, dforces, None, w, d)
-    transmit_along(tree, q, dq, w, d, dtau)
+    transmit_along(tree, q, dq, None, w, d, dtau)
     for k in range(tree.nv):
         st(dtau, k, ld(dtau, k) + tree.armature[k] * ld(da, k))
 
@@ -168,7 +175,7 @@ def drift_and_transmit(tree, q, v, forces, w, tau):
 @directional(_nonlinear_effects, SLOPES, drift_and_transmit, _rnea.work.extended(nj=LOAD))
 def _nonlinear_effects_along(tree, q, v, forces, dq, dv, dforces, w, d, tau, dtau):
     move_along(tree, q, v, None, dq, dv, None, dforces, None, w, d)
-    transmit_along(tree, q, dq, w, d, dtau)
+    transmit_along(tree, q, dq, None, w, d, dtau)
 
 
 @kernel
@@ -190,26 +197,9 @@ def articulate_and_weigh(tree, q, v, tau, forces, w, a):
 
 
 @kernel
-def articulate_along(tree, q, dq, dtau, w, d, da):
-    """To the root and back: the slopes of accelerations that leave the forces of `move_along` in balance."""
-    o = zero(dq)
-    slope = Force(Vec3(o, o, o), Vec3(o, o, o))
-    for i in range(tree.nj - 1, 0, -1):
-        parent = tree.parent[i]
-        if not tree.leaf[i] and tree.parent[i + 1] == i:
-            slope = slope + d.force[i]
-        else:
-            slope = d.force[i]
-        for k in range(tree.end[i] - 1, tree.iv[i] - 1, -1):
-            torque = ld(dtau, k) - component(slope, tree.axis[k])
-            slope = slope + w.gain[k] * torque
-            d.rate[k] = torque * w.pivot[k]
-        if parent > 0:
-            X = joint_placement(tree, i, q, w.turn[i])
-            slope = act_force(X, slope + turned_along(tree, i, w.load[i], dq))
-            if parent != i - 1:
-                d.force[parent] = d.force[parent] + slope
-
+def accelerate_along(tree, q, w, d, da):
+    """To the leaves: the slopes of accelerations that leave the forces of `move_along` in balance."""
+    o = zero(da)
     acceleration = Motion(Vec3(o, o, o), Vec3(o, o, o))
     d.acceleration[0] = acceleration
     for i in range(1, tree.nj):
@@ -231,7 +221,8 @@ def articulate_along(tree, q, dq, dtau, w, d, da):
 )
 def _aba_along(tree, q, v, tau, forces, dq, dv, dtau, dforces, w, d, a, da):
     move_along(tree, q, v, a, dq, dv, None, dforces, None, w, d)
-    articulate_along(tree, q, dq, dtau, w, d, da)
+    transmit_along(tree, q, dq, dtau, w, d, None)
+    accelerate_along(tree, q, w, d, da)
 
 
 @kernel

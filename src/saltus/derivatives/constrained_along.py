@@ -222,7 +222,7 @@ def settle_along(tree, q, v, a, active, dq, dv, dtau, dtarget, pivot, w, d, da, 
     nv, o = tree.nv, zero(dq)
     move_along(tree, q, v, a, dq, dv, None, None, d.shift, w, d)
     aim_along(tree, active, dtarget, w, d)
-    transmit_along(tree, q, dq, w, d, d.rest)
+    transmit_along(tree, q, dq, None, w, d, d.rest)
     for k in range(nv):
         d.rest[k] = ld(dtau, k) - d.rest[k]
     solve_upper(tree.above, nv, w.M, d.rest)
@@ -289,16 +289,16 @@ class Way(NamedTuple):
 
 
 def way_of(dynamics: ConstrainedDynamics) -> Way:
-    if dynamics.way is None:
+    if dynamics._way is None:
         able = not dynamics._loops and not dynamics.problem.nu
         algorithm = SLOPED.get(getattr(dynamics._run, "__self__", None)) if able else None  # type: ignore[arg-type]
-        dynamics.way = Way(algorithm, dynamics.problem.handle, dynamics._one, (None,) * len(dynamics._one))
-    return dynamics.way
+        dynamics._way = Way(algorithm, dynamics.problem.handle, dynamics._one, (None,) * len(dynamics._one))
+    return dynamics._way
 
 
 def solve_along_at_once(dynamics: ConstrainedDynamics, inputs: Any, directions: Any) -> tuple[Solution, Any] | None:
     """(solution, slopes of accelerations and forces) for one sample of arrays as kernels take them; None if it cannot be."""
-    algorithm, handle, rest, still = dynamics.way or way_of(dynamics)
+    algorithm, handle, rest, still = dynamics._way or way_of(dynamics)
     if algorithm is None or inputs.__class__ is not tuple or directions.__class__ is not tuple:
         return None
     answer = algorithm.quick_push(handle, inputs + rest, directions + still)

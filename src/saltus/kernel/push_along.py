@@ -22,9 +22,10 @@ from saltus.kernel.lower_memory import (
     STAGE,
     STEP,
     STRIDE,
+    Argument,
     SpanType,
-    address,
     load_number,
+    make_arguments,
     make_view,
     shifted,
 )
@@ -33,9 +34,8 @@ from saltus.kernel.push import place_slopes, plain, take
 from saltus.kernel.transfer import clear, holds_non_finite
 
 
-def make_spans(kinds: tuple[SpanType | None, ...], first: int, staged: bool) -> Any:
-    """An intrinsic (pointers, meta, stage, sample) -> spans, None where there is none, from row `first` of the tables on: in
-    the stage, or where the user has them."""
+def make_spans(kinds: tuple[SpanType | None, ...], first: int) -> Any:
+    """As `make_arguments`, of the numbers of one sample where the user has them, of a batch."""
 
     @intrinsic
     def spans(typingctx, pointers, meta, stage, sample):
@@ -49,8 +49,6 @@ def make_spans(kinds: tuple[SpanType | None, ...], first: int, staged: bool) -> 
             for k, kind in enumerate(kinds, first):
                 if kind is None:
                     values.append(context.get_dummy_value())
-                elif staged:
-                    values.append(address(builder, kind, args[2], entry(1, META * k + STAGE)))
                 else:
                     place = builder.inttoptr(entry(0, k), kind.word.as_pointer())
                     values.append(builder.gep(place, [builder.mul(args[3], entry(1, META * k + STRIDE))]))
@@ -70,14 +68,12 @@ def along_entry(algorithm: Directional, number: Number, present: tuple[bool, ...
         (integers if spec.integer else value) if here else None
         for spec, here in zip(algorithm.arguments, present, strict=True)
     )
-    slopes = tuple(slope if kind is value else None for kind in kinds)
-    inputs_of, outputs_of = make_spans(kinds[:count], 0, False), make_spans(kinds[count:], count, False)
+    slopes = tuple(Argument(slope, True) if kind is value else None for kind in kinds)
+    inputs_of, outputs_of = make_spans(kinds[:count], 0), make_spans(kinds[count:], count)
     turned = tuple(kind if spec.configuration else None for spec, kind in zip(algorithm.inputs, kinds, strict=False))
-    configurations_of = make_spans(turned, 0, False)
-    slopes_in, slopes_out = (
-        make_spans(slopes[:count], total + 1, True),
-        make_spans(slopes[count:], total + 1 + count, True),
-    )
+    configurations_of = make_spans(turned, 0)
+    slopes_in = make_arguments(slopes[:count], total + 1, "staged")
+    slopes_out = make_arguments(slopes[count:], total + 1 + count, "staged")
     tree_of = make_view(tables.view_class, tables.ints, tables.reals, sizes=True)
     values_view = make_view(algorithm.work.view_class, algorithm.work)
     slopes_view = make_view(algorithm.slopes.view_class, algorithm.slopes)
