@@ -33,7 +33,7 @@ from __future__ import annotations
 
 from saltus.constraints.dense import factor_block
 from saltus.constraints.measure import load_rows, separation
-from saltus.constraints.prox_ltl import ROUNDING, SETTLED, accelerate, converge, project
+from saltus.constraints.prox_ltl import ROUNDING, SETTLED, accelerate, converge, free, project
 from saltus.constraints.system import point_acceleration, point_rows, take_rows
 from saltus.constraints.tables import constrained
 from saltus.derivatives.constraint_rows import REDUNDANT, at, pull
@@ -81,6 +81,7 @@ def answer(tree, forces, active, rows, a_weights, f_weights, w, z, y):
             st(w.goal, r, -(ld(f_weights, r) * ld(active, c)))
     factor(tree.above, nv, w.M, w.inverse)
     project(tree, w)
+    free(tree, w)
     noise, least = lift(SETTLED, o), lift(1.0, o)
     for r in range(nm):
         diagonal = ld(w.delassus, r * nm + r)
