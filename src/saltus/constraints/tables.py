@@ -77,7 +77,7 @@ class ConstrainedModel:
         if model.coupling is not None:
             raise ModelError(f"model {model.name!r} has mimic joints, which cannot be constrained yet")
         self.model, self.constraints, self.coupling = model, tuple(constraints), None
-        self.joints = model.joints
+        self.joints, self.weightless, self.refuse_weightless = model.joints, model.weightless, model.refuse_weightless
         self.mu = mu * np.concatenate([np.empty(0), *(x.weight[list(x.rows)] for x in self.constraints)])  # of each row
         self.nc, self.nm = len(self.constraints), sum(constraint.dim for constraint in self.constraints)
         self.nu = sum(constraint.dim for constraint in self.constraints if constraint.dofs)
