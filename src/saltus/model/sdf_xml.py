@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -92,6 +93,7 @@ class _Poses:
     def __init__(self, model: Any) -> None:
         self.elements = {}
         self.resolved = {MODEL: np.eye(4)}
+        self.attached: dict[str, str] = {}
         for tag in ("joint", "frame", "link"):  # where names are shared, as old versions allow, links come first
             seen = set()
             for element in model.findall(tag):
@@ -125,18 +127,22 @@ class _Poses:
         return self.of(self._reference(element), located(element)) @ pose_of(element)
 
     def link_of(self, name: str, where: str) -> str:
-        """The link that a frame is attached to; a link itself."""
-        passed = set()
+        """The link that a frame is attached to; a link itself. Each is looked for once."""
+        passed: dict[str, None] = {}
         while name in self.elements and self.elements[name].tag != "link" and name not in passed:
-            passed.add(name)
-            element = self.elements[name]
-            name = (
-                _text(element, "child") if element.tag == "joint" else element.get("attached_to") or self._first_link()
-            )
+            passed[name] = None
+            if name in self.attached:
+                name = self.attached[name]
+            else:
+                element = self.elements[name]
+                attached = _text(element, "child") if element.tag == "joint" else element.get("attached_to")
+                name = attached or self._first_link
         if name not in self.elements or name in passed:
             raise ModelError(f"{where}: there is no link {name!r}")
+        self.attached |= dict.fromkeys(passed, name)
         return name
 
+    @cached_property
     def _first_link(self) -> str:
         return next((name for name, element in self.elements.items() if element.tag == "link"), "")
 
