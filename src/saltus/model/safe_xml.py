@@ -7,8 +7,8 @@ other namespaces are not the format's own and have no tag.
 
 from __future__ import annotations
 
-import math
 import os
+import re
 import stat
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,9 @@ MOST_ATTRIBUTES = 1000
 """Of one element."""
 DEEPEST = 1000
 """How many elements may be around one. MuJoCo reads half of that."""
+
+NUMBER = re.compile(r"[+-]?(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|inf|INF)")
+"""What robot formats call a number. Python's `float` takes more: underscores, digits of all scripts, `Infinity`."""
 
 
 def robot_file(path: str | os.PathLike[str], what: str) -> Path:
@@ -109,13 +112,10 @@ def tag_of(element: Any) -> str:
 
 
 def numbers_in(text: str) -> list[float] | None:
-    """The numbers of an attribute or element; None if it holds anything else, or a NaN.
+    """The numbers of an attribute or element, plain decimal ones or `inf`; None if it holds anything else.
 
-    >>> numbers_in("0 -1e3 inf"), numbers_in("0,5"), numbers_in("nan")
-    ([0.0, -1000.0, inf], None, None)
+    >>> numbers_in("0 -1e3 inf"), numbers_in("0,5"), numbers_in("nan"), numbers_in("1_0")
+    ([0.0, -1000.0, inf], None, None, None)
     """
-    try:
-        values = [float(word) for word in text.split()]
-    except ValueError:
-        return None
-    return None if any(map(math.isnan, values)) else values
+    words = text.split()
+    return [float(word) for word in words] if text.isascii() and all(map(NUMBER.fullmatch, words)) else None

@@ -12,13 +12,14 @@ Reference: sdformat.org, "Pose frame semantics" and the specifications 1.4 to 1.
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from saltus.model.checks import Array, ModelError
+from saltus.model.checks import Array, ModelError, refuse_negative_moments
 from saltus.model.placements import placement, rotation_from_quaternion, rotation_from_rpy
 from saltus.model.safe_xml import numbers_in
 
@@ -165,6 +166,7 @@ def _link(element: Any, poses: _Poses) -> SdfLink:
             xx, yy, zz = (number(entries, name, 1.0) for name in ("ixx", "iyy", "izz"))
             xy, xz, yz = (number(entries, name, 0.0) for name in ("ixy", "ixz", "iyz"))
             inertia = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+            refuse_negative_moments(mass, inertia, located(entries))
         inertia = at[:3, :3] @ inertia @ at[:3, :3].T
     return SdfLink(element.get("name"), poses.of_element(element), mass, com, inertia, element)
 
@@ -274,6 +276,6 @@ def _text(element: Any, tag: str) -> str:
 
 def _version(root: Any) -> tuple[int, ...]:
     words = root.get("version", "").split(".")
-    if not all(word.isdecimal() for word in words):
+    if not all(re.fullmatch("[0-9]{1,9}", word) for word in words):
         raise ModelError(f"{located(root)} has version={root.get('version', '')!r}, expected one as 1.6")
     return tuple(int(word) for word in words)
