@@ -343,7 +343,8 @@ class ModelBuilder:
         """Of every joint that follows another one: that with q and v of its own at the end of the chain."""
         resolved: dict[str, Mimic] = {}
         for start in self._drafts:
-            draft, chain = start, {}  # from here to a joint that is free or resolved
+            chain: dict[str, Mimic] = {}  # from here to a joint that is free or resolved
+            draft = start
             while draft.mimic is not None and draft.name not in resolved:
                 if draft.name in chain:
                     raise ModelError(f"joint {start.name!r}: it mimics itself, by way of {', '.join(sorted(chain))}")

@@ -200,7 +200,7 @@ def _mesh_file(spec: Any, m: Any, mesh: int) -> str:
     if m.mesh_pathadr[mesh] < 0 or np.any(source.refpos) or np.any(source.refquat[1:]):
         return ""
     start, paths = m.mesh_pathadr[mesh], m.paths
-    return os.path.normpath(paths[start : paths.index(b"\0", start)].decode())
+    return os.path.normpath(str(paths[start : paths.index(b"\0", start)].decode()))
 
 
 def left_out(m: Any, names: Names) -> dict[str, list[str]]:
