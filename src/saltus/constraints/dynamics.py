@@ -463,6 +463,8 @@ class ConstrainedDynamics:
         structure of the tree.
         rows: as in `solve`.
         """
+        if M is None:
+            self.problem.refuse_weightless("factor")
         everything, nothing, _, given = self.defaults(q)
         if rows is not None or self.problem.nu:
             given = self._checked(rows)

@@ -47,6 +47,7 @@ class Impact(Reported):
     inputs={"q": "nq", "v": "nv", "active": "nc", "restitution": "nc", "rows": "nu nv"},
     outputs={"after": "nv", "impulses": "nm", "report": "5"},
     work=WORK,
+    inverts_inertia=True,
 )
 def _impact(tree, q, v, active, restitution, rows, w, after, impulses, report):
     nv, o = tree.nv, zero(q)

@@ -22,6 +22,7 @@ RANK = 1e-11
 
 def solve_kkt(problem: ConstrainedModel, inputs: tuple[Any, ...]) -> tuple[Array, Array, Array]:
     """(a, forces, report) for inputs (q, v, tau, active, target, start, rows), as the kernels of other methods do."""
+    problem.refuse_weightless("kkt")
     q, v, tau, active, target, _, rows = inputs
     M, rest, J, goal = _constrained_system.call(problem, (q, v, tau, active, target, rows))
     scale = 1.0 / np.sqrt(problem.mu)

@@ -71,6 +71,7 @@ WORK = Layout(
     inputs={"q": "nq", "v": "nv", "tau": "nv", "active": "nc", "target": "nm", "start": "nm"},
     outputs={"a": "nv", "forces": "nm", "report": "5"},
     work=WORK,
+    inverts_inertia=True,
 )
 def _loop_aba(tree, q, v, tau, active, target, start, w, a, forces, report):
     o = zero(q)

@@ -46,6 +46,7 @@ WORK = Layout(
     inputs={"q": "nq", "v": "nv", "tau": "nv", "active": "nc", "target": "nm", "start": "nm", "rows": "nu nv"},
     outputs={"a": "nv", "forces": "nm", "report": "5"},
     work=WORK,
+    inverts_inertia=True,
 )
 def _prox_ltls(tree, q, v, tau, active, target, start, rows, w, a, forces, report):
     nv, o = tree.nv, zero(q)

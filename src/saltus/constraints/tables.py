@@ -63,7 +63,7 @@ constrained = partial(declare, tables(CONSTRAINT_INTS, CONSTRAINT_REALS))
 """The decorator of every algorithm on constrained models."""
 
 
-EPSILONS = 8.0
+EPSILONS = 1.0
 """What rounding leaves of a constraint, in units of the last place of the largest acceleration."""
 
 SETTLED = {np.dtype(np.float64): 1e-7, np.dtype(np.float32): 4e-6}
@@ -90,7 +90,7 @@ class ConstrainedModel:
         if model.coupling is not None:
             raise ModelError(f"model {model.name!r} has mimic joints, which cannot be constrained yet")
         self.model, self.constraints, self.coupling = model, tuple(constraints), None
-        self.joints = model.joints
+        self.joints, self.weightless, self.refuse_weightless = model.joints, model.weightless, model.refuse_weightless
         self.tolerance, self.most_iterations, thorough = tolerance, most_iterations, np.dtype(dtype) == np.float32
         self.rounding = EPSILONS * float(np.finfo(dtype).eps) if tolerance else 0.0
         self.settled = SETTLED[np.dtype(dtype)] if tolerance and reliable else 0.0

@@ -274,6 +274,7 @@ def aim_targets(tree, active, da_dtarget, df_dtarget):
         "gap": "nm", "rate": "nm",
     },
     work=WORK,
+    inverts_inertia=True,
 )  # fmt: skip
 def _constrained_derivatives(
     tree, q, v, a, forces, active, rows, external, w,

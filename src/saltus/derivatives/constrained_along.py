@@ -288,7 +288,7 @@ class Way(NamedTuple):
 
 def way_of(dynamics: ConstrainedDynamics) -> Way:
     if dynamics._way is None:
-        able = not dynamics._loops and not dynamics.problem.nu
+        able = not (dynamics._loops or dynamics.problem.nu or dynamics.model.weightless)
         algorithm = SLOPED.get(getattr(dynamics._run, "__self__", None)) if able else None  # type: ignore[arg-type]
         dynamics._way = Way(algorithm, dynamics.problem.handle, dynamics._one, (None,) * len(dynamics._one))
     return dynamics._way
