@@ -6,8 +6,8 @@ Every algorithm is compiled into functions of one signature, so that calling the
     many(ints, reals, pointers, meta, work, start, stop)    samples start ... stop - 1, packed into lanes
 
 `pointers` holds the address of each array argument, `meta` describes it (see `lower_memory.META`). Both return a status:
-0, or the sum of `NOT_FINITE`, `NOT_UNIT` and `TOO_FAR` if an input holds NaN or infinity, or a configuration a quaternion (or
-a cosine and sine) that is not of unit length, or an angle beyond those of which `sincos` knows the sine.
+0, or the sum of `NOT_FINITE`, `NOT_UNIT` and `TOO_FAR` if an input holds NaN or infinity, or a configuration a quaternion
+(or a cosine and sine) that is not of unit length, or an angle beyond those that `sincos` takes.
 """
 
 from __future__ import annotations

@@ -204,7 +204,7 @@ class _Wrapper(_Writer):
         return length
 
     def make_results(self) -> list[Any]:
-        builder, made = self.builder, []
+        builder, made = self.builder, list[Any]()
         maker = ir.FunctionType(POINTER, [I32, I64.as_pointer(), POINTER, I32]).as_pointer()
         for k, spec in enumerate(self.algorithm.outputs, len(self.algorithm.inputs)):
             shape = builder.alloca(I64, size=max(len(self.axes(spec)), 1))
@@ -235,7 +235,7 @@ class _Wrapper(_Writer):
         return taken
 
     def keep_apart(self, data: Any, length: Any, others: list[tuple[Any, Any]]) -> None:
-        """Guard against an output that overlaps an input, which kernels read after they begin to write, or another output."""
+        """Guard against an output that overlaps an input, for kernels write before they have read all, or another output."""
         builder = self.builder
         start, end = builder.ptrtoint(data, I64), builder.ptrtoint(builder.gep(data, [self.extent(length)]), I64)
         for other, other_length in others:

@@ -68,7 +68,7 @@ def scratch(words: int, dtype: Any) -> NDArray[Any]:
         start = -raw.ctypes.data % LINE
         _own.memory = raw[start : start + size]
         _own.lent[:2] = _own.memory.ctypes.data, size
-    memory = _own.memory[:size].view(dtype)
+    memory: NDArray[Any] = _own.memory[:size].view(dtype)
     poison([memory])
     return memory
 

@@ -103,7 +103,7 @@ class _PushWrapper(_Wrapper):
         work = builder.alloca(ir.DoubleType(), size=words)
         work.align = 64
 
-        results, changes = [], []
+        results, changes = list[Any](), list[Any]()
         for k, (spec, length) in enumerate(zip(algorithm.outputs, lengths, strict=True), len(algorithm.inputs)):
             for made, axes in ((results, number(0)), (changes, ahead)):
                 new = self.new(spec, axes, count)

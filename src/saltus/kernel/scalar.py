@@ -4,9 +4,10 @@ The body of each function is what a plain number gets when a kernel runs interpr
 ones to single instructions and compiles the others from the kernels below. Other number classes (Dual, casadi.SX, an
 operation counter) add their own rules with `defines(sqrt, Dual)`.
 
-Accuracy: 2 units in the last place; `atan2` everywhere, `sincos` for |x| <= 1e6 in double and 1e5 in single precision. Beyond,
-where the reduction of the argument loses digits, `sincos` is NaN. On a processor without fused multiply-add (x86-64-v2) and
-interpreted it is 2.5 units, and in single precision 2e-6 from |x| = 1e4 on, where angles themselves are 1e-3 apart.
+Accuracy: 2 units in the last place; `atan2` everywhere, `sincos` for |x| <= 1e6 in double and 1e5 in single precision.
+Beyond, where the reduction of the argument loses digits, `sincos` is NaN. Without fused multiply-add (x86-64-v2, or
+interpreted) it is 2.5 units in double precision; in single 2 units or 2e-11, and 2e-6 from |x| = 1e4 on, where angles
+are 1e-3 apart.
 
 References: W. J. Cody, W. Waite, Software Manual for the Elementary Functions (1980): argument reduction;
 fdlibm `k_sin.c`, `k_cos.c` and Cephes `sinf.c`, `atan.c`, `atanf.c`: the minimax polynomials.

@@ -180,8 +180,8 @@ def cross(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]
 
 
 def explain(model: Model, q: NDArray[np.float64], number: Number) -> tuple[tuple[int, ...], str] | None:
-    """The first configuration of q (..., nq) with a part that is not of unit length, or an angle that is larger than `sincos`
-    takes in numbers of this type, and which; None if there is none."""
+    """The first configuration of q (..., nq) with a part that is not of unit length, or an angle larger than `sincos` takes
+    in numbers of this type, and which; None if there is none."""
     found = []
     tolerance = 0.999 * number.unit_tolerance  # the kernels' own rounding may differ
     for joint in model.joints[1:]:
