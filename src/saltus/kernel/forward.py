@@ -108,7 +108,7 @@ def push_forward(
         return int(function(*map(address, (tables.ints, tables.reals, pointers, meta, memory)), start, stop))
 
     count = math.prod(leading)
-    if count and directions and any(deal(work, count, 1)):
+    if count and any(deal(work, count, 1)):
         raise ValueError(_explain(algorithm, model, values, slopes))
     algorithm.prepare_push(len(values), number.slope)
     return outputs, changes
@@ -133,7 +133,8 @@ def _directions(algorithm: Algorithm, slopes: Sequence[Any], own: Sequence[tuple
 def _in_order(array: Any, leading: tuple[int, ...], shape: tuple[int, ...]) -> tuple[Array, int]:
     """The array with its samples one after the other, and how far apart: 0 if there is one for all."""
     size, ahead = int(np.prod(shape, dtype=np.int64)), array.ndim - len(shape)
-    if all(length == 1 or stride == 0 for length, stride in zip(array.shape, array.strides[:ahead], strict=False)):
+    lengths, strides = array.shape[:ahead], array.strides[:ahead]
+    if all(length == 1 or (length and stride == 0) for length, stride in zip(lengths, strides, strict=True)):
         return np.ascontiguousarray(array[(0,) * ahead]), 0
     return np.ascontiguousarray(np.broadcast_to(array, (*leading, *shape))), size
 

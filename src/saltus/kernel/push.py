@@ -97,7 +97,7 @@ def push_entry(algorithm: Algorithm, number: Number, present: tuple[bool, ...]) 
                 row = META * j
                 stage = plain(memory + 8 * words * meta[row + STAGE], 1)
                 place_values(stage, meta[row + SIZE], words, pointers[j] + 8 * sample * meta[row + STRIDE])
-            for first in range(0, directions, lanes):
+            for first in range(0, max(directions, 1), lanes):  # without directions, values are wanted all the same
                 there = min(lanes, directions - first)
                 for j in range(count):
                     row, other = META * j, META * (total + 1 + j)
