@@ -7,6 +7,7 @@ costs a few microseconds on top of the kernels.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -165,7 +166,7 @@ def addresses(
 def aligned(shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
     """A new array that starts at a cache line: packets are written to it in half the time."""
     size = math.prod(shape) * dtype.itemsize
-    memory = np.empty(size + LINE, np.uint8)
+    memory = np.empty(min(size + LINE, sys.maxsize), np.uint8)  # of what cannot be counted, NumPy says that it has not got it
     start = -address(memory) % LINE
     return memory[start : start + size].view(dtype).reshape(shape)  # type: ignore[no-any-return]
 
