@@ -8,8 +8,7 @@ from saltus.kernel.target import LEVELS, lacking
 from tests.kernel.processes import fresh, run
 
 ASK = """
-import llvmlite.binding as llvm
-from saltus.kernel import native, target
+from saltus.kernel import F64, native, target
 from saltus.dynamics.crba import _crba
 found = target.target()
 print(found.cpu, target.packet(64).width, target.packet(32).width, native._key(_crba, F64, (True, True), "one"))
@@ -39,21 +38,6 @@ def test_each_has_its_own_code_in_the_cache() -> None:
     unset, native, *levels = [fresh(ASK, SALTUS_TARGET=name).split()[-1] for name in names]
     assert unset == native
     assert len({native, *levels}) == 1 + len(levels)
-
-
-@each_level
-def test_the_numbers_are_right(level: str) -> None:
-    """The energy of motion from the inertia matrix and from bodies one by one, in packets and one by one."""
-    code = """
-import numpy as np, saltus as sl
-model = sl.random_model(seed=8, bodies=9)
-q, v = sl.random_configuration(model, 0, 11), np.random.default_rng(0).normal(size=(11, model.nv))
-M = sl.crba(model, q)
-assert np.allclose(0.5 * np.einsum("bi,bij,bj->b", v, M, v), sl.kinetic_energy(model, q, v), rtol=1e-12, atol=0.0)
-assert np.allclose(sl.crba(model, q[3]), M[3], rtol=1e-12, atol=1e-12 * np.abs(M).max())
-print("done")
-"""
-    assert fresh(code, SALTUS_TARGET=level) == "done\n"
 
 
 def test_a_name_that_nobody_knows() -> None:
