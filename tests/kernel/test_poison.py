@@ -1,4 +1,4 @@
-"""`SALTUS_POISON`: kernels that leave results unwritten, or read memory that nobody wrote, are found in every way to call."""
+"""`SALTUS_POISON`: kernels that leave results unwritten, or read memory that nobody wrote, show in every way to call."""
 
 from __future__ import annotations
 

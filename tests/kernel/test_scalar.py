@@ -165,9 +165,10 @@ def test_configurations_with_larger_angles_are_refused(dtype: Any, shape: tuple[
     assert np.isfinite(sl.aba(arm, q, v, v)).all()
     wrong = q.reshape(-1, arm.nq)
     wrong[-1, 1] = -np.nextafter(last, dtype(np.inf))
-    words = rf"aba: q{re.escape('[39]') if shape else ''}: the angle of joint 'revolute_2', q\[1\], is -1000"
+    where = "aba: q[39]" if shape else "aba: q"
+    words = f"{where}: the angle of joint 'revolute_2', q[1], is {wrong[-1, 1]:.9g} rad, expected at most {last:g} in "
     for _ in range(2):
-        with pytest.raises(ValueError, match=words + rf".* rad, expected at most {largest(dtype):g}".replace("+", r"\+")):
+        with pytest.raises(ValueError, match=re.escape(words)):
             sl.aba(arm, q, v, v)
 
 

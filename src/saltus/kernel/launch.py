@@ -166,7 +166,7 @@ def addresses(
 def aligned(shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
     """A new array that starts at a cache line: packets are written to it in half the time."""
     size = math.prod(shape) * dtype.itemsize
-    memory = np.empty(min(size + LINE, sys.maxsize), np.uint8)  # of what cannot be counted, NumPy says that it has not got it
+    memory = np.empty(min(size + LINE, sys.maxsize), np.uint8)  # more cannot be counted, and not be had either
     start = -address(memory) % LINE
     return memory[start : start + size].view(dtype).reshape(shape)  # type: ignore[no-any-return]
 
