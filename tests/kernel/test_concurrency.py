@@ -20,7 +20,7 @@ import pytest
 import saltus as sl
 from saltus.kernel import launch
 from saltus.kernel.target import packet
-from saltus.kernel.threads import EARLY, FIRST, deal
+from saltus.kernel.threads import FIRST, deal
 from tests.kernel.processes import LIMIT, fresh
 
 LARGE = 100 * packet(64).width
@@ -268,14 +268,14 @@ def test_an_interrupt_ends_between_chunks(count: int) -> None:
         begun.append(start)
         if start == 0:
             signal.raise_signal(signal.SIGINT)
-        time.sleep(2 * EARLY)
+        time.sleep(0.05)
         return 0
 
     with pytest.raises(KeyboardInterrupt):
         deal(work, 40 * FIRST, 1)
     ended = len(begun)
     assert 1 <= ended < 10
-    time.sleep(4 * EARLY)
+    time.sleep(0.2)
     assert len(begun) == ended
 
 
