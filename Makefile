@@ -12,7 +12,7 @@ PLAIN  := .venv/.installed-plain
 export SALTUS_CACHE_DIR := $(CURDIR)/.cache/saltus
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: venv browser lint format warmup compiled test slow demo docs bench clean
+.PHONY: venv browser lint format warmup compiled test slow targets poison demo docs bench clean
 
 venv: $(STAMP)
 
@@ -53,8 +53,16 @@ test: venv
 	$(BIN)/pytest -n $(JOBS) --dist worksteal -m 'not slow' --durations 20
 
 # Single precision, PTX, browsers, memory and long chains: `.ci/run` runs both.
-slow: warmup browser
+slow: warmup browser targets poison
 	$(BIN)/pytest -n $(JOBS) --dist worksteal -m slow --durations 20
+
+# Narrower processors than the one at hand, and other kernels of OpenBLAS's, as far as it can run them.
+targets: venv
+	$(BIN)/python -m tools.targets $(JOBS)
+
+# With NaN in all memory that kernels have not written.
+poison: compiled
+	SALTUS_POISON=1 $(BIN)/pytest -n $(JOBS) --dist worksteal -m 'not slow' tests/kernel tests/dynamics tests/constraints tests/derivatives
 
 # Opens the viewer, and waits, if somebody sits at a terminal.
 demo: $(PLAIN)

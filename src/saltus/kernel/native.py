@@ -78,12 +78,11 @@ def _source(file: str) -> bytes:
 @functools.cache
 def _environment() -> bytes:
     """What every compiled function depends on: the compiler, the processor, and how this package uses them."""
-    import llvmlite.binding as llvm
+    from saltus.kernel.target import target
 
     digest = hashlib.sha256()
-    for text in (sys.version, version("numba"), version("llvmlite"), llvm.get_host_cpu_name()):
+    for text in (sys.version, version("numba"), version("llvmlite"), target().cpu, target().features):
         digest.update(text.encode())
-    digest.update(llvm.get_host_cpu_features().flatten().encode())
     for name in CODE:
         digest.update((HERE / f"{name}.py").read_bytes())
     return digest.digest()
@@ -107,7 +106,7 @@ def _key(algorithm: Algorithm, number: Number, present: tuple[bool, ...], form: 
     files: set[str] = set()
     constants: set[str] = set()
     seen: set[Any] = set()
-    for function in (*algorithm.kernels, algorithm.tables.defect):
+    for function in (*algorithm.kernels, algorithm.tables.defects):
         _files(function, seen, files, constants)
     defined = {inspect.getfile(d.function) for ds in DEFINITIONS.values() for d in ds}
     files.update(file for file in defined if Path(file).parent != HERE)  # those of this package are in _environment
@@ -209,5 +208,5 @@ def _keep(file: Path, code: bytes) -> None:
         pass
 
 
-RUN = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 5)
+ONE = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 5)
 MANY = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 5, ctypes.c_int64, ctypes.c_int64)

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from saltus.kernel import HEADER, ONE, SIZES, Layout, Tables, declare, sizes_of
+from saltus.kernel import HEADER, ONE, SIZES, Layout, Number, Tables, declare, sizes_of
 from saltus.model.checks import ModelError
-from saltus.model.joint_kernels import unit_defect
+from saltus.model.joint_kernels import defects
 from saltus.model.joints import JointKind
 from saltus.spatial.algebra import SE3, Mat3, Sym3, Vec3
 from saltus.spatial.inertia import Rigid, Solid
@@ -179,10 +179,18 @@ def cross(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]
     return np.array([a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0])
 
 
-def explain(model: Model, q: NDArray[np.float64], tolerance: float) -> tuple[tuple[int, ...], str] | None:
-    """The first configuration of q (..., nq) with a part that is not of unit length, and which; None if all are."""
+def explain(model: Model, q: NDArray[np.float64], number: Number) -> tuple[tuple[int, ...], str] | None:
+    """The first configuration of q (..., nq) with a part that is not of unit length, or an angle larger than `sincos` takes
+    in numbers of this type, and which; None if there is none."""
     found = []
+    tolerance = 0.999 * number.unit_tolerance  # the kernels' own rounding may differ
     for joint in model.joints[1:]:
+        if joint.kind is JointKind.REVOLUTE:
+            wrong = np.argwhere(np.abs(q[..., joint.iq]) > number.largest_angle)
+            if len(wrong):
+                place = tuple(wrong[0].tolist())
+                angle = f"the angle of joint {joint.name!r}, q[{joint.iq}], is {q[place][joint.iq]:.9g} rad"
+                found.append((place, f"{angle}, expected at most {number.largest_angle:g} in {number.bits} bits"))
         unit = joint.kind.unit_coordinates
         if unit.stop:
             part = slice(joint.iq + unit.start, joint.iq + unit.stop)
@@ -199,7 +207,7 @@ def explain(model: Model, q: NDArray[np.float64], tolerance: float) -> tuple[tup
 def tables(ints: Layout, reals: Layout) -> Tables:
     """What the kernels of a layer see: the sizes, and all fields of these two layouts."""
     view: Any = namedtuple("Tree", [*SIZES, *ints.fields, *reals.fields])  # type: ignore[misc]
-    return Tables(view, ints, reals, unit_defect, explain)
+    return Tables(view, ints, reals, defects, explain)
 
 
 algorithm = partial(declare, tables(INTS, REALS))
