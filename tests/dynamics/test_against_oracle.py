@@ -226,7 +226,7 @@ SIZES: dict[str, Callable[[sl.Model, State], float]] = {
 }
 
 
-SOLVERS = {"minverse", "aba", "aba with forces", "ltl", "ltl solve", "ltl solve_upper", "ltl solve_lower"}
+SOLVERS = {"minverse", "aba", "aba with forces", *(name for name in TABLE if name.startswith("ltl"))}
 ROUNDINGS = 2.0
 
 
