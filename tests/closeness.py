@@ -21,10 +21,10 @@ def error(ours: Any, right: Any, scale: float | None = None) -> float:
     return difference if difference == 0.0 else difference / scale if scale else np.inf
 
 
-def allowed(tolerance: float, condition: Any, factor: float = 1.0, real: Any = np.float64) -> Any:
+def allowed(tolerance: Any, condition: Any, factor: float = 1.0, real: Any = np.float64) -> Any:
     """The tolerance, or what rounding may do: `factor` times the rounding unit of `real` times the condition number.
 
-    `condition` may be an array, of one number a sample. The factor stands for the rounding errors that add up; it is 1 where
+    Both may be arrays, of one number a sample. The factor stands for the rounding errors that add up; it is 1 where
     condition numbers overestimate them, as they mostly do, and a few where not.
     """
     largest = np.maximum(tolerance, factor * float(np.finfo(real).eps) * np.asarray(condition, float))
