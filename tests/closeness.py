@@ -2,7 +2,7 @@
 
 No two ways to solve equations agree to more digits than their condition number leaves, and which digits they lose is up to
 the processor and the library of linear algebra at hand. So a tolerance is a constant where nothing is solved, and
-`allowed(constant, condition)` where something is: never a number that one machine happened to meet.
+`with_rounding(constant, condition)` where something is: never a number that one machine happened to meet.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def error(ours: Any, right: Any, scale: float | None = None) -> float:
     return difference if difference == 0.0 else difference / scale if scale else np.inf
 
 
-def allowed(tolerance: Any, condition: Any, factor: float = 1.0, real: Any = np.float64) -> Any:
+def with_rounding(tolerance: Any, condition: Any, factor: float = 1.0, real: Any = np.float64) -> Any:
     """The tolerance, or what rounding may do: `factor` times the rounding unit of `real` times the condition number.
 
     Both may be arrays, of one number a sample. The factor stands for the rounding errors that add up; it is 1 where

@@ -17,7 +17,7 @@ import pytest
 
 import saltus as sl
 from saltus.constraints.dynamics import METHODS, TREES_ONLY
-from tests.closeness import allowed
+from tests.closeness import with_rounding
 from tests.constraints import truth
 
 pytest.importorskip("pinocchio")
@@ -125,8 +125,10 @@ def test_random_states(name: str) -> None:
     }
     tolerance = np.full(SAMPLES, TOLERANCE)
     if case.robot in ILL_CONDITIONED:
-        tolerance = allowed(TOLERANCE, np.linalg.cond(sl.crba(model, inputs[0])))
-    once = np.maximum(tolerance, allowed(TOLERANCE, cancellation(model, held, inputs, right["dense"][0]), ROUNDINGS))
+        tolerance = with_rounding(TOLERANCE, np.linalg.cond(sl.crba(model, inputs[0])))
+    once = np.maximum(
+        tolerance, with_rounding(TOLERANCE, cancellation(model, held, inputs, right["dense"][0]), ROUNDINGS)
+    )
     found = []
     for method in EXACT:
         if case.has_loops and method in TREES_ONLY:

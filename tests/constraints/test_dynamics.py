@@ -10,7 +10,7 @@ import pytest
 
 import saltus as sl
 from saltus.constraints.dynamics import METHODS, TREES_ONLY
-from tests.closeness import allowed
+from tests.closeness import with_rounding
 from tests.constraints import truth
 
 TOLERANCE = 1e-9
@@ -89,7 +89,7 @@ def test_single_precision(name: str, method: str) -> None:
     single, double = dynamics.solve(q, v, tau), dynamics.solve(*(x.astype(np.float64) for x in (q, v, tau)))
     assert single.a.dtype == np.float32
     condition = np.linalg.cond(sl.crba(model, q.astype(np.float64))).max()
-    close(single.a, double.a, allowed(0.0, condition, real=np.float32))
+    close(single.a, double.a, with_rounding(0.0, condition, real=np.float32))
 
 
 @pytest.mark.parametrize("method", KERNELS)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import saltus as sl
-from tests.closeness import allowed, assert_close
+from tests.closeness import assert_close, with_rounding
 from tests.derivatives.constrained import (
     BY_STATE,
     EVERYTHING,
@@ -131,7 +131,9 @@ def test_single_precision() -> None:
     condition = np.linalg.cond(sl.crba(model, singles[0].astype(float))).max()
     for name in EVERYTHING:
         assert getattr(ours, name).dtype == np.float32
-        assert_close(getattr(ours, name), getattr(right, name), allowed(0.0, condition, real=np.float32), what=name)
+        assert_close(
+            getattr(ours, name), getattr(right, name), with_rounding(0.0, condition, real=np.float32), what=name
+        )
 
 
 def test_nothing_is_held() -> None:

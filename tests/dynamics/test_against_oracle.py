@@ -17,7 +17,7 @@ from scipy.linalg import block_diag, expm
 
 import saltus as sl
 from tests import oracles
-from tests.closeness import allowed, assert_close
+from tests.closeness import assert_close, with_rounding
 from tests.generators import TREES, State, make_tree, mimic_tree, random_state
 
 TOLERANCE = 1e-10
@@ -262,7 +262,7 @@ def failures_of(m: sl.Model, s: State, name: str, algorithms: list[str]) -> list
         least = SIZES[algorithm](m, s) if algorithm in SIZES else 0.0
         tolerance = TOLERANCE
         if algorithm in SOLVERS and m.nv:
-            tolerance = allowed(TOLERANCE, np.linalg.cond(oracles.mass_matrix(m, s.q)), ROUNDINGS)
+            tolerance = with_rounding(TOLERANCE, np.linalg.cond(oracles.mass_matrix(m, s.q)), ROUNDINGS)
         results = leaves(ours(m, s)), leaves(ours(m, batch)), leaves(theirs(m, s))
         for one, packed, right in zip(*results, strict=True):
             scale = max(float(np.abs(right).max(initial=0.0)), least)

@@ -22,7 +22,7 @@ import numpy as np
 import pytest
 
 import saltus as sl
-from tests.closeness import allowed, assert_close
+from tests.closeness import assert_close, with_rounding
 from tests.model.robots import LOADABLE, ROBOTS
 
 pin = pytest.importorskip("pinocchio")
@@ -394,7 +394,7 @@ def compare(r: Robot, algorithm: str, ill_conditioned: bool) -> None:
     if algorithm in INVERSE and ill_conditioned:
         condition = max(np.linalg.cond(pin_crba(r, r.states.sample(k))) for k in range(SAMPLES))
         assert condition > 1e6, "it is well conditioned: no exception needed"
-        tolerance = allowed(tolerance, condition)
+        tolerance = with_rounding(tolerance, condition)
     for one, single, other in zip(leaves(result), leaves(ours(r, r.states.sample(0))), leaves(right), strict=True):
         scale = max(float(np.abs(other).max(initial=0.0)), least)
         assert_close(one, other, tolerance, scale, algorithm)

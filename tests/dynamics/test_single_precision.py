@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import saltus as sl
-from tests.closeness import allowed, assert_close
+from tests.closeness import assert_close, with_rounding
 from tests.dynamics.test_against_oracle import SIZES, SOLVERS, TABLE, leaves
 from tests.generators import random_state
 from tests.kernel.cases import all_kinds
@@ -29,9 +29,9 @@ def test_against_double_precision(algorithm: str, name: str) -> None:
     model = ROBOTS[name]
     singles = random_state(model, 1, 19).map(lambda x: x.astype(np.float32))
     doubles = singles.map(lambda x: x.astype(np.float64))
-    tolerance = allowed(0.0, SWEEP, real=np.float32)
+    tolerance = with_rounding(0.0, SWEEP, real=np.float32)
     if algorithm in SOLVERS:
-        tolerance = allowed(tolerance, np.linalg.cond(sl.crba(model, doubles.q)).max(), SOLUTION, np.float32)
+        tolerance = with_rounding(tolerance, np.linalg.cond(sl.crba(model, doubles.q)).max(), SOLUTION, np.float32)
     ours, _ = TABLE[algorithm]
     for single, double in zip(leaves(ours(model, singles)), leaves(ours(model, doubles)), strict=True):
         assert single.dtype == np.float32 or algorithm == "interpolate"  # its share, 0.3, is a double
