@@ -160,7 +160,7 @@ def test_other_modes(mode: str) -> None:
     ours = converged(model, held).impact_derivatives(q, v, None, 0.5)
     right = converged(model, held).impact_derivatives(q, v, None, 0.5, mode=mode)
     for name in NAMES:
-        assert_close(getattr(right, name), getattr(ours, name), max(ERRORS[mode], 1e-11), what=name)
+        assert_close(getattr(right, name), getattr(ours, name), max(4.0 * ERRORS[mode], 1e-11), what=name)
 
 
 def test_linear_in_velocities() -> None:
