@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -20,16 +23,21 @@ STATES = random_state(ROBOT, 3, 9)
 GAINS = {"kp": 5.0, "kd": 2.0}
 
 
+@functools.cache
+def constrained(frames: tuple[str, str], dim: int) -> list[tuple[list[sl.Constraint], Any]]:
+    """The loop by itself, and between a contact and a loop of two moving bodies, each with what is right."""
+    alone = [sl.LoopClosure(ROBOT, *frames, dim, **GAINS)]
+    others = [sl.Contact(ROBOT, "left_sole", 6), sl.LoopClosure(ROBOT, "right_hand", "right_sole", 3)]
+    sets = (alone, [others[0], *alone, others[1]])
+    return [(held, truth.solve(ROBOT, held, STATES.q, STATES.v, STATES.tau)) for held in sets]
+
+
 @pytest.mark.parametrize("frames", [("universe", HAND), (HAND, "universe")], ids=["world first", "world second"])
 @each_dim
 @each_loop_method
 def test_against_dense(method: str, dim: int, frames: tuple[str, str]) -> None:
-    """By itself, and between a contact and a loop of two moving bodies."""
-    alone = [sl.LoopClosure(ROBOT, *frames, dim, **GAINS)]
-    others = [sl.Contact(ROBOT, "left_sole", 6), sl.LoopClosure(ROBOT, "right_hand", "right_sole", 3)]
-    for held in (alone, [others[0], *alone, others[1]]):
+    for held, (a, forces, _) in constrained(frames, dim):
         solution = sl.ConstrainedDynamics(ROBOT, held, method).solve(STATES.q, STATES.v, STATES.tau)
-        a, forces, _ = truth.solve(ROBOT, held, STATES.q, STATES.v, STATES.tau)
         assert_close(solution.a, a, TOLERANCE)
         assert_close(solution.forces, forces, 1e-8)
 
