@@ -45,7 +45,7 @@ def parts(jacobians: tuple[Any, ...]) -> list[Any]:
     return [x for entry in jacobians if entry is not None for x in (entry if isinstance(entry, tuple) else (entry,))]
 
 
-STEEP = {"aba": 30.0, "minverse": 30.0}
+STEEP = {"aba": 30.0, "minverse": 100.0}
 """What inverts the inertia matrix has larger second and third derivatives, beside which these slopes are small."""
 
 

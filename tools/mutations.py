@@ -1,0 +1,296 @@
+"""The mutations that tools/mutants.py tries: one small mistake each, and the fewest tests that must notice it.
+
+A text must be found exactly once in its file. Kernels are compiled anew for a mutation, so that tests which need few of them
+are named: those that run kernels as plain Python, of one algorithm, of one method.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Mutation(NamedTuple):
+    """A mistake in the tree."""
+
+    what: str
+    file: str
+    text: str
+    replacement: str
+    tests: str  # pytest's names of tests, files or folders, with spaces between
+
+
+def _in(folder: str, *rows: tuple[str, str, str, str, str]) -> list[Mutation]:
+    """Mutations of a layer, their files and tests named from its folders on."""
+    return [
+        Mutation(what, f"src/saltus/{folder}/{file}", text, replacement, tests.replace("@", f"tests/{folder}/"))
+        for what, file, text, replacement, tests in rows
+    ]
+
+
+KERNEL = _in(
+    "kernel",
+    ("dual numbers: product", "dual.py",
+     "a.slope * b.value + b.slope * a.value", "a.slope * b.value - b.slope * a.value",
+     "@test_dual.py::test_value_and_slope"),
+    ("dual numbers: quotient of a constant", "dual.py",
+     "-b.slope * (ratio / b.value)", "b.slope * (ratio / b.value)",
+     "@test_dual.py::test_value_and_slope"),
+    ("dual numbers: root", "dual.py",
+     "a.slope * (0.5 / root)", "a.slope * 0.5",
+     "@test_dual.py::test_value_and_slope"),
+    ("dual numbers: angle", "dual.py",
+     "(y.slope * x.value - x.slope * y.value) / square", "(y.slope * x.value + x.slope * y.value) / square",
+     "@test_dual.py::test_second_derivative"),
+    ("all directions are the first", "push.py",
+     "ld(slopes, lane * step + k)", "ld(slopes, k)",
+     "@test_dual.py::test_derivatives_of_algorithms"),
+    ("a digit of the sine, double", "scalar.py",
+     "-1.98412698298579493134e-04", "-1.98412698298579493134e-05",
+     "@test_scalar.py::test_sincos"),
+    ("a digit of the sine, single", "scalar.py",
+     "8.3321608736e-3", "8.3421608736e-3",
+     "@test_scalar.py::test_sincos"),
+    ("angles behind are taken for those in front", "scalar.py",
+     "select(less(x, 0.0), 2.0 * half", "select(less(0.0, x), 2.0 * half",
+     "@test_scalar.py::test_atan2"),
+    ("the last sample of a ragged end is left out", "transfer.py",
+     "range(min(width, stop - sample))", "range(min(width, stop - sample - 1))",
+     "@test_lanes.py::test_every_lane_and_every_ragged_end[integrate-2]"),
+    ("lanes are transposed wrongly", "lanes.py",
+     "width + lane - step for lane", "width + lane for lane",
+     "@test_lanes.py::test_every_lane_and_every_ragged_end[integrate-2]"),
+    ("packets of symmetric matrices: the wrong triangle", "lanes.py",
+     'icmp_signed("<=", here, row)', 'icmp_signed(">=", here, row)',
+     "@test_lanes.py::test_every_lane_and_every_ragged_end[crba-1]"),
+    ("single precision: numbers from 1 to 2 count as infinite", "lanes.py",
+     "0xFF << 23", "0x7F << 23",
+     "@test_lanes.py::test_single_precision[integrate-2]"),
+    ("infinities are let in", "lanes.py",
+     "0x7FF << 52", "0xFFF << 52",
+     "@test_errors.py::test_not_finite_in_any_lane"),
+    ("single precision: quaternions as exact as in double", "number.py",
+     "else 1e-3", "else 1e-5",
+     "@test_errors.py::test_single_precision_names_the_right_sample"),
+    ("the last thread has nothing to do", "threads.py",
+     "for start in range(0, count, share)", "for start in range(0, count - share, share)",
+     "@test_lanes.py::test_threads_change_nothing[integrate-2]"),
+)  # fmt: skip
+
+SPATIAL = _in(
+    "spatial",
+    ("cross product", "algebra.py",
+     "a.z * b.x - a.x * b.z", "a.z * b.x + a.x * b.z",
+     "@test_algebra.py::test_vectors_and_matrices"),
+    ("force seen from the parent", "algebra.py",
+     "X.R @ f.ang + cross(X.p, lin)", "X.R @ f.ang - cross(X.p, lin)",
+     "@test_algebra.py::test_actions_are_the_adjoint"),
+    ("rate of a force carried along", "algebra.py",
+     "cross(v.ang, f.ang) + cross(v.lin, f.lin)", "cross(v.ang, f.ang)",
+     "@test_algebra.py::test_cross_products"),
+    ("rotation of a quaternion", "quaternion.py",
+     "xy - wz, xz + wy", "xy + wz, xz + wy",
+     "@test_algebra.py::test_quaternions"),
+    ("last entry of an elimination", "inertia.py",
+     "C.zz - y.z * b.z", "C.zz + y.z * b.z",
+     "@test_algebra.py::test_elimination_of_an_axis"),
+    ("Steiner's theorem", "inertia.py",
+     "k = dot(h, c) + I.k", "k = I.k",
+     "@test_algebra.py::test_inertia_seen_from_another_frame"),
+    ("series of the logarithm where it does not converge", "lie.py",
+     "near = less(square, 1e-4)", "near = less(square, 0.5)",
+     "@test_lie.py::test_logarithm_of_rotations"),
+    ("a coefficient of the cotangent", "lie.py",
+     "1.0 / 30240.0", "1.0 / 30420.0",
+     "@test_lie.py::test_functions_of_the_angle"),
+)  # fmt: skip
+
+MODEL = _in(
+    "model",
+    ("random configurations beyond a limit on one side", "manifold.py",
+     "np.maximum(lower, np.minimum(low, high - 2.0 * reach))", "np.minimum(low, high - 2.0 * reach)",
+     "@test_builder.py"),
+    ("steps of planar joints", "manifold.py",
+     "a.x * y - a.y * x)", "a.x * y + a.y * x)",
+     "tests/spatial/test_lie.py::test_steps_of_joints"),
+    ("quaternions of free flyers may be longer", "joint_kernels.py",
+     "worst = maximum(worst, off_unit(ld(q, iq + 3, Quat)))", "worst = worst",
+     "tests/kernel/test_errors.py::test_not_of_unit_length"),
+    ("offset of mimic joints", "coupling.py",
+     "own.mimic.ratio * angle + own.mimic.offset", "own.mimic.ratio * angle",
+     "@test_mimic.py::test_agrees_with_the_oracle"),
+    ("URDF: inertia turned the wrong way", "urdf.py",
+     "rotation @ inertia @ rotation.T", "rotation.T @ inertia @ rotation",
+     "@test_urdf.py::test_same_as_pinocchio"),
+    ("URDF: joints in the order of the file", "urdf.py",
+     "sorted(robot.joints, key=lambda each: str(each.name))", "list(robot.joints)",
+     "@test_urdf.py::test_joint_order_is_by_name"),
+    ("SDF: the model's own pose", "sdf.py",
+     "places.zero.append(sdf.pose @ joint.pose)", "places.zero.append(joint.pose)",
+     "@test_sdf.py::test_poses_relative_to_anything"),
+    ("SDF: which of two colours", "sdf.py",
+     '_color(element, "diffuse") or _color(element, "ambient")',
+     '_color(element, "ambient") or _color(element, "diffuse")',
+     "@test_sdf.py::test_shapes"),
+    ("MJCF: slides that rest elsewhere", "mjcf.py",
+     "position - ref * axis", "position + ref * axis",
+     "@test_mjcf.py::test_same_places_as_mujoco"),
+    ("MJCF: gears do not count", "mjcf_parts.py",
+     "np.abs(bounds).max() * abs(gear)", "np.abs(bounds).max()",
+     "@test_mjcf.py::test_actuators"),
+    ("poses: cosine and sine", "robots/srdf.py",
+     "[math.cos(values[0]), math.sin(values[0])]", "[math.sin(values[0]), math.cos(values[0])]",
+     "@test_robots.py::test_pose_of_continuous_joint_is_its_angle"),
+)  # fmt: skip
+
+DYNAMICS = _in(
+    "dynamics",
+    ("aba: no armature", "aba.py",
+     "(component(u, axis) + tree.armature[k])", "component(u, axis)",
+     "@test_invariants.py::test_forward_and_inverse_dynamics"),
+    ("aba: children of a fork", "aba.py",
+     "if not tree.last_child[i]:", "if tree.last_child[i]:",
+     "@test_invariants.py::test_forward_and_inverse_dynamics"),
+    ("rnea: external forces push back", "rnea.py",
+     "force = force - external_force(tree, i, forces)", "force = force + external_force(tree, i, forces)",
+     "@test_invariants.py::test_external_forces_act_through_jacobians"),
+    ("crba: no armature", "crba.py",
+     "power(w.axis[k], force) + tree.armature[k]", "power(w.axis[k], force)",
+     "@test_invariants.py::test_kinetic_energy_is_a_quadratic_form"),
+    ("momentum about the origin", "centroidal.py",
+     "momentum.ang - cross(center, momentum.lin)", "momentum.ang",
+     "@test_invariants.py::test_momentum"),
+    ("potential energy rises downwards", "energy.py",
+     "-dot(tree.gravity[0], w.moment[0])", "dot(tree.gravity[0], w.moment[0])",
+     "@test_invariants.py::test_gravity_is_the_slope_of_the_potential"),
+    ("rate of Jacobians in the world", "frame.py",
+     "turned = cross_motion(below, s)", "turned = cross_motion(s, below)",
+     "@test_invariants.py::test_time_derivatives_of_jacobians"),
+)  # fmt: skip
+
+ITERATION = "@test_iterations.py::test_each_iteration"
+CONSTRAINTS = _in(
+    "constraints",
+    ("loop_aba: no gravity where body a is the world", "loop_aba.py",
+     "goal = goal - act_inv(P, w.acceleration[0])", "goal = goal",
+     "@test_world_first.py::test_both_orders_are_one_constraint[loop_aba-3]"),
+    ("loop_aba: the second iteration", "loop_aba.py",
+     "w.push[c] - weighted(tree, c, miss, alive)", "w.push[c]",
+     f"{ITERATION}_with_loops[loop_aba-2]"),
+    ("constrained_aba: the second iteration", "constrained_aba.py",
+     "push = step - w.push[c] if whole else step", "push = step",
+     f"{ITERATION}[constrained_aba-2]"),
+    ("constrained_aba: the third iteration", "constrained_aba.py",
+     "w.joint[k] = w.joint[k] + rate", "w.joint[k] = rate",
+     f"{ITERATION}[constrained_aba-3]"),
+    ("constrained_aba: the second iteration leaves the equations of motion", "constrained_aba.py",
+     "push_back(tree, q, tau, n == 1, alive, w)", "push_back(tree, q, tau, n == 0, alive, w)",
+     "@test_iterations.py::test_the_second_iteration_takes_rounding_away[constrained_aba]"),
+    ("constrained_aba: contacts that are off stay stiff", "constrained_aba.py",
+     "I + scaled(tree.stiffness[c], on)", "I + tree.stiffness[c]",
+     "@test_dynamics.py::test_masks_switch_contacts[constrained_aba]"),
+    ("prox_ltl: an iteration", "prox_ltl.py",
+     "step = (ld(w.step, r) - ld(w.push, r)) * alive", "step = ld(w.step, r) * alive",
+     f"{ITERATION}[prox_ltl-2]"),
+    ("prox_ltls: an iteration", "prox_ltls.py",
+     "w.push[r] - w.miss[r] * alive / tree.mu[r]", "w.push[r]",
+     f"{ITERATION}[prox_ltls-2]"),
+    ("prox_pv: an iteration", "prox_pv.py",
+     "= miss, w.lam[p] + step", "= miss, step",
+     f"{ITERATION}[prox_pv-2]"),
+    ("kkt: weights of forces", "kkt.py",
+     "forces * scale * on", "forces * on",
+     "@test_dynamics.py::test_targets_gains_and_weights[kkt]"),
+    ("the tolerance of a status", "report.py",
+     "report[..., 1] <= tolerance", "report[..., 1] <= 1e-9",
+     "@test_iterations.py::test_status_by_tolerance[prox_ltl]"),
+    ("the tolerance of a contradiction", "report.py",
+     "report[..., 2] <= tolerance", "report[..., 2] <= 1e-9",
+     "@test_iterations.py::test_status_of_contradictions_by_tolerance[prox_ltl]"),
+    ("Baumgarte pushes away", "measure.py",
+     "goal = goal + separation(", "goal = goal - separation(",
+     "@test_dynamics.py::test_targets_gains_and_weights[constrained_aba]"),
+    ("restitution", "impact.py",
+     "-(1.0 + ld(restitution, c)) * speed", "-(1.0 - ld(restitution, c)) * speed",
+     "@test_impact.py::test_a_rod_bounces"),
+    ("inverse dynamics: forces count twice", "inverse_dynamics.py",
+     "ld(w.torque, k) - ld(w.J, r * nv + k) * push", "ld(w.torque, k) - 2.0 * ld(w.J, r * nv + k) * push",
+     "@test_inverse_dynamics.py::test_there_and_back"),
+    ("osim at once", "osim.py",
+     "(-weight / tree.mu[tree.row_at[s]])", "(weight / tree.mu[tree.row_at[s]])",
+     "@test_operational_space.py::test_matrices_of_all_methods"),
+)  # fmt: skip
+
+DERIVATIVES = _in(
+    "derivatives",
+    ("rnea: forces that are carried along", "sweep.py",
+     "along_q = along_q + cross_force(axis, force)", "along_q = along_q",
+     "@test_rnea.py::test_other_modes"),
+    ("aba: sign along velocities", "aba.py",
+     "multiply(-1.0, da_dtau, nv, nv, da_dv", "multiply(1.0, da_dtau, nv, nv, da_dv",
+     "@test_aba.py::test_other_modes"),
+    ("vjp of aba", "pull_back.py",
+     "lead_bodies(tree, dtau, -1.0, w)", "lead_bodies(tree, dtau, 1.0, w)",
+     "@test_vjp.py::test_free_flyers[aba]"),
+    ("central differences over one step", "finite.py",
+     'h if mode == "fd" else 2.0 * h', "h",
+     "@test_modes.py::test_differences_agree_with_dual_numbers"),
+    ("constrained: sign of forces along torques", "constrained.py",
+     "multiply(-1.0, df_dtarget, nm, nm, w.Z", "multiply(1.0, df_dtarget, nm, nm, w.Z",
+     "@test_constrained_kinds.py::test_rows_of_contacts"),
+)  # fmt: skip
+
+SIMULATION = _in(
+    "simulation",
+    ("control_period is cut off", "rollout.py",
+     "held = round(period / dt)", "held = int(period / dt)",
+     "@test_rollout.py"),
+    ("damping is ignored under constraints", "driven.py",
+     "if self._resistance is not None:", "if self._resistance is not None and self._constrained is None:",
+     "@test_constrained.py @test_rollout.py"),
+    ("weights of Runge and Kutta", "steps.py",
+     "x1 + 2 * x2 + 2 * x3 + x4", "x1 + 2 * x2 + x3 + 2 * x4",
+     "@test_rollout.py::test_order_of_convergence"),
+    ("rk4 without the Jacobian of the exponential map", "steps.py",
+     "(inverse_jacobian @ v[..., None])[..., 0], acceleration", "v, acceleration",
+     "@test_rollout.py::test_a_spinning_body_turns_as_eulers_equations_say"),
+    ("steps: slopes along torques", "step_derivatives.py",
+     "da[..., 2 * v.shape[-1] :] += along_tau", "da[..., 2 * v.shape[-1] :] -= along_tau",
+     "@test_step_derivatives.py::test_against_differences"),
+    ("tasks: weights", "task_space.py",
+     "task.weight * task.goal for", "task.goal for",
+     "@test_task_space.py::test_weights_decide_between_tasks_that_disagree"),
+)  # fmt: skip
+
+VIEW = _in(
+    "view",
+    ("the viewer's slider cuts off", "browser.py",
+     "round(self._time.value / self._scene.dt)", "self._time.value // self._scene.dt",
+     "@"),
+    ("the viewer's arrows point back", "browser.py",
+     "np.stack([points, points + arrows], axis=1)", "np.stack([points + arrows, points], axis=1)",
+     "@"),
+    ("the replay's keys go the wrong way", "assets/replay.js",
+     'event.key === "ArrowLeft" ? -1 : 1', 'event.key === "ArrowLeft" ? 1 : -1',
+     "@test_pages.py::test_the_replay_plays_and_listens_to_keys"),
+    ("hulls of support polygons", "contacts.py",
+     "points[index]) <= 0:", "points[index]) >= 0:",
+     "@test_scene.py::test_hulls_are_scipys"),
+    ("friction limits", "plots.py",
+     "limit = friction * along", "limit = friction * across",
+     "@test_plots.py::test_contact_forces_against_friction"),
+)  # fmt: skip
+
+CLI = _in(
+    "cli",
+    ("simulate: how long by default", "simulate.py",
+     'help="How long.", min=0.0)] = 3.0', 'help="How long.", min=0.0)] = 2.0',
+     "@test_commands.py"),
+    ("bench: how many by default", "bench.py",
+     "min=1)] = 4096", "min=1)] = 1024",
+     "@test_commands.py"),
+    ("simulate: the seed", "simulate.py",
+     "np.random.default_rng(seed)", "np.random.default_rng(0)",
+     "@test_commands.py::test_simulate_depends_on_seed_pose_and_method"),
+)  # fmt: skip
+
+MUTATIONS = KERNEL + SPATIAL + MODEL + DYNAMICS + CONSTRAINTS + DERIVATIVES + SIMULATION + VIEW + CLI
