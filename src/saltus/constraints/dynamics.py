@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from saltus.arrays import Array, ArrayLike
+from saltus.arrays import Array, ArrayLike, OnInvalid
 from saltus.constraints.constrained_aba import _constrained_aba
 from saltus.constraints.constraint import Constraint
 from saltus.constraints.impact import Impact, _impact
@@ -28,6 +28,7 @@ from saltus.constraints.response import _response
 from saltus.constraints.system import _constrained_system, _constraint_accelerations
 from saltus.constraints.tables import ConstrainedModel
 from saltus.dynamics.rnea import gravity
+from saltus.kernel.marking import call_marking, check_choice
 from saltus.model.checks import ModelError
 from saltus.model.joints import JointKind
 from saltus.model.model import Model
@@ -128,6 +129,8 @@ class ConstrainedDynamics:
         none = np.zeros(self.problem.nm)
         self._all: tuple[Any, ...] = (np.ones(self.problem.nc), none, none, np.zeros((self.problem.nu, model.nv)))
         self._one = self._all if solver in TAKE_ROWS else self._all[:3]
+        self._declared = _prox_ltl if solver in TAKE_ROWS else _constrained_aba
+        """An algorithm that takes what the method takes: `kkt` is none itself."""
         self._kept: dict[Any, tuple[Any, ...]] = {}
         self._way: Any = None
         """How derivatives along directions are found, once that was looked at (derivatives/constrained_along.py)."""
@@ -146,6 +149,8 @@ class ConstrainedDynamics:
         start: ArrayLike | None = None,
         external: ArrayLike | None = None,
         rows: ArrayLike | None = None,
+        *,
+        on_invalid: OnInvalid = "raise",
     ) -> Solution:
         """Accelerations and forces for `q` (..., nq), `v` and `tau` (..., nv).
 
@@ -154,6 +159,7 @@ class ConstrainedDynamics:
         start: (..., nm), forces to start from.
         external: (..., njoints, 6), forces on each joint's body in its own frame, linear first [N, N m], as in `aba`.
         rows: (..., nu, nv), the rows of all `UserRows`, one below the other.
+        on_invalid: "raise", or "mark" for NaN and the status INVALID where a sample's inputs are not valid.
         """
         rest: tuple[Any, ...] = self._one
         if not (q.__class__ is np.ndarray and q.ndim == 1 and q.dtype is DOUBLE):
@@ -161,11 +167,17 @@ class ConstrainedDynamics:
         if rows is not None or self.problem.nu:
             rows = self._checked(rows)
         if external is not None:
-            tau = tau + (gravity(self.model, q) - gravity(self.model, q, external))
+            carried = gravity(self.model, q, external, on_invalid=on_invalid)
+            tau = tau + (gravity(self.model, q, on_invalid=on_invalid) - carried)
         if not (active is target is start is rows is None):
             given = zip((active, target, start, rows), rest, strict=False)
             rest = tuple(default if value is None else value for value, default in given)
-        a, forces, report = self._run(self.problem, (q, v, tau, *rest))
+        inputs = (q, v, tau, *rest)
+        if on_invalid == "raise":
+            a, forces, report = self._run(self.problem, inputs)
+        else:
+            check_choice(on_invalid, "solve")
+            a, forces, report = call_marking(self._declared, self.problem, inputs, run=self._run)
         return Solution(a, forces, report, self.tolerance)
 
     def defaults(self, *arrays: Any) -> tuple[Any, ...]:
@@ -198,6 +210,7 @@ class ConstrainedDynamics:
         mode: str = "analytical",
         *,
         out: ConstrainedDerivatives | None = None,
+        on_invalid: OnInvalid = "raise",
     ) -> ConstrainedDerivatives:
         """How accelerations and forces change with `q` (..., nq), `v` and `tau` (..., nv); arguments as in `solve`.
 
@@ -216,11 +229,18 @@ class ConstrainedDynamics:
         ((18, 18), (12, 18))
         """
         return _differentiation("constrained").differentiate(
-            self, q, v, tau, active, target, start, external, rows, mode, out
+            self, q, v, tau, active, target, start, external, rows, mode, out, on_invalid
         )
 
     def constraint_accelerations(
-        self, q: ArrayLike, v: ArrayLike, a: ArrayLike, active: ArrayLike | None = None, rows: ArrayLike | None = None
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        a: ArrayLike,
+        active: ArrayLike | None = None,
+        rows: ArrayLike | None = None,
+        *,
+        on_invalid: OnInvalid = "raise",
     ) -> Array:
         """What the constraints compare with their targets (..., nm) [m/s^2, rad/s^2]: accelerations along their rows, with
         Baumgarte's feedback, at `q` (..., nq), `v` and `a` (..., nv). Other arguments as in `solve`.
@@ -233,7 +253,7 @@ class ConstrainedDynamics:
         True
         """
         held, given = self.held(q, v, active, rows)
-        accelerations: Array = _constraint_accelerations.call(self.problem, (q, v, a, held, given))
+        accelerations: Array = _constraint_accelerations.call(self.problem, (q, v, a, held, given), None, on_invalid)
         return accelerations
 
     def constraint_acceleration_derivatives(
@@ -244,12 +264,16 @@ class ConstrainedDynamics:
         active: ArrayLike | None = None,
         rows: ArrayLike | None = None,
         mode: str = "analytical",
+        *,
+        on_invalid: OnInvalid = "raise",
     ) -> ConstraintAccelerationDerivatives:
         """How `constraint_accelerations` change with `q`, `v` and `a`: three matrices (..., nm, nv).
 
         mode: "analytical", "ad", "fd" or "fdc" (see `jacobian`).
         """
-        return _differentiation("constrained").differentiate_accelerations(self, q, v, a, active, rows, mode)
+        return _differentiation("constrained").differentiate_accelerations(
+            self, q, v, a, active, rows, mode, on_invalid
+        )
 
     def held(self, q: Any, v: Any, active: ArrayLike | None, rows: ArrayLike | None) -> tuple[Any, Any]:
         """Activities and the user's rows, as kernels take them."""
@@ -265,6 +289,8 @@ class ConstrainedDynamics:
         active: ArrayLike | None = None,
         restitution: ArrayLike = 0.0,
         rows: ArrayLike | None = None,
+        *,
+        on_invalid: OnInvalid = "raise",
     ) -> Impact:
         """Velocities just after the active constraints are met at once, at `q` (..., nq), with velocities `v` (..., nv).
 
@@ -287,7 +313,7 @@ class ConstrainedDynamics:
         (True, True)
         """
         inputs = self.impact_inputs(q, v, active, restitution, rows)
-        after, impulses, report = _impact.call(self.problem, (q, v, *inputs))
+        after, impulses, report = _impact.call(self.problem, (q, v, *inputs), None, on_invalid)
         return Impact(after, impulses, report, self.tolerance)
 
     def impact_inputs(
@@ -311,6 +337,8 @@ class ConstrainedDynamics:
         restitution: ArrayLike = 0.0,
         rows: ArrayLike | None = None,
         mode: str = "analytical",
+        *,
+        on_invalid: OnInvalid = "raise",
     ) -> ImpactDerivatives:
         """How velocities after an impact, and impulses, change with `q` (..., nq) and with the velocities `v` (..., nv)
         before; arguments as in `impact`, which comes along.
@@ -325,7 +353,7 @@ class ConstrainedDynamics:
         >>> bool(np.allclose(D.dv_dv @ v, D.impact.v))  # what comes after is linear in what was before
         True
         """
-        return _differentiation("impact").differentiate_impact(self, q, v, active, restitution, rows, mode)
+        return _differentiation("impact").differentiate_impact(self, q, v, active, restitution, rows, mode, on_invalid)
 
     def inverse_dynamics(
         self,
@@ -335,6 +363,8 @@ class ConstrainedDynamics:
         active: ArrayLike | None = None,
         actuated: ArrayLike | None = None,
         rows: ArrayLike | None = None,
+        *,
+        on_invalid: OnInvalid = "raise",
     ) -> InverseDynamics:
         """Torques and forces of the constraints for the accelerations `a` (..., nv), at `q` (..., nq) and `v` (..., nv).
 
@@ -356,7 +386,7 @@ class ConstrainedDynamics:
         True
         """
         inputs = (q, v, a, *self.held(q, v, active, rows))
-        tau, forces, report = _inverse_dynamics.call(self._driven(actuated), inputs)
+        tau, forces, report = _inverse_dynamics.call(self._driven(actuated), inputs, None, on_invalid)
         return InverseDynamics(tau, forces, report, self.tolerance)
 
     def _checked(self, rows: ArrayLike) -> ArrayLike:
@@ -384,7 +414,7 @@ class ConstrainedDynamics:
         if restitution.__class__ is float and 0.0 <= restitution <= 1.0:
             return np.full(count, restitution, dtype)
         restitution = np.asarray(restitution)
-        if not ((restitution >= 0) & (restitution <= 1)).all():
+        if ((restitution < 0) | (restitution > 1)).any():
             raise ValueError(f"impact: restitution is {restitution}, expected numbers from 0 to 1")
         if restitution.shape[-1:] not in ((), (count,)):
             raise ValueError(f"impact: restitution has shape {restitution.shape}, expected a number or (..., {count})")
@@ -412,6 +442,8 @@ class ConstrainedDynamics:
         active: ArrayLike | None = None,
         M: ArrayLike | None = None,
         rows: ArrayLike | None = None,
+        *,
+        on_invalid: OnInvalid = "raise",
     ) -> KKTFactors:
         """The sparse Cholesky factors of the KKT matrix [[-mu, J], [J^T, M]] at `q` (..., nq).
 
@@ -424,10 +456,17 @@ class ConstrainedDynamics:
             given = self._checked(rows)
         still = np.zeros(self.model.nv, getattr(q, "dtype", DOUBLE))
         inputs = (q, still, still, everything if active is None else active, nothing, given)
-        inertia, _, J, _ = _constrained_system.call(self.problem, inputs)
-        return factor_kkt(self.problem, inertia if M is None else M, J)
+        inertia, _, J, _ = _constrained_system.call(self.problem, inputs, None, on_invalid)
+        return factor_kkt(self.problem, inertia if M is None else M, J, on_invalid)
 
-    def delassus(self, q: ArrayLike, active: ArrayLike | None = None, method: str | None = None) -> Array:
+    def delassus(
+        self,
+        q: ArrayLike,
+        active: ArrayLike | None = None,
+        method: str | None = None,
+        *,
+        on_invalid: OnInvalid = "raise",
+    ) -> Array:
         """The Delassus matrix J M^-1 J^T (..., nm, nm) at `q` (..., nq), rows of constraints that are not active zero.
 
         method: "pv_r" (by default), "pv" or "efpa" for contacts; "ltl" (by default if there are loops).
@@ -436,9 +475,16 @@ class ConstrainedDynamics:
         name = self._osim_method(method, able, "pv_r")
         plan = OSIM_METHODS[name].delassus
         assert plan is not None
-        return OSIM_METHODS[name].algorithm.call(self._planned(plan), (q, self._active(q, active)))
+        return OSIM_METHODS[name].algorithm.call(self._planned(plan), (q, self._active(q, active)), None, on_invalid)
 
-    def osim(self, q: ArrayLike, active: ArrayLike | None = None, method: str | None = None) -> Array:
+    def osim(
+        self,
+        q: ArrayLike,
+        active: ArrayLike | None = None,
+        method: str | None = None,
+        *,
+        on_invalid: OnInvalid = "raise",
+    ) -> Array:
         """The damped operational-space inertia matrix (J M^-1 J^T + mu)^-1 (..., nm, nm) at `q` (..., nq).
 
         method: "caba" (by default), "caba_f", "pv", "efpa", "pv_r" or "pv_f" for contacts; "ltl" (by default if there are
@@ -447,30 +493,51 @@ class ConstrainedDynamics:
         name = self._osim_method(method, list(OSIM_METHODS), "caba")
         chosen = OSIM_METHODS[name]
         if chosen.algorithm is _osim_base:
-            return self.osim_factors(q, active, name).matrix
-        return chosen.algorithm.call(self._planned(chosen.osim), (q, self._active(q, active)))
+            return self.osim_factors(q, active, name, on_invalid=on_invalid).matrix
+        return chosen.algorithm.call(self._planned(chosen.osim), (q, self._active(q, active)), None, on_invalid)
 
-    def osim_factors(self, q: ArrayLike, active: ArrayLike | None = None, method: str = "caba_f") -> FactoredOSIM:
+    def osim_factors(
+        self,
+        q: ArrayLike,
+        active: ArrayLike | None = None,
+        method: str = "caba_f",
+        *,
+        on_invalid: OnInvalid = "raise",
+    ) -> FactoredOSIM:
         """The same of a floating robot as B - Z C Z^T: what limbs do, and what their base adds.
 
         method: "caba_f" or "pv_f".
         """
         able = [name for name, method in OSIM_METHODS.items() if method.algorithm is _osim_base]
         problem = self._planned(OSIM_METHODS[self._osim_method(method, able, method)].osim)
-        return FactoredOSIM(problem, *_osim_base.call(problem, (q, self._active(q, active))))
+        return FactoredOSIM(problem, *_osim_base.call(problem, (q, self._active(q, active)), None, on_invalid))
 
-    def delassus_times(self, q: ArrayLike, x: ArrayLike, active: ArrayLike | None = None) -> Array:
+    def delassus_times(
+        self,
+        q: ArrayLike,
+        x: ArrayLike,
+        active: ArrayLike | None = None,
+        *,
+        on_invalid: OnInvalid = "raise",
+    ) -> Array:
         """The Delassus matrix times x (..., nm), for contacts, without making the matrix."""
-        return self._respond("delassus", q, x, active)
+        return self._respond("delassus", q, x, active, on_invalid)
 
-    def osim_times(self, q: ArrayLike, x: ArrayLike, active: ArrayLike | None = None) -> Array:
+    def osim_times(
+        self,
+        q: ArrayLike,
+        x: ArrayLike,
+        active: ArrayLike | None = None,
+        *,
+        on_invalid: OnInvalid = "raise",
+    ) -> Array:
         """The damped operational-space inertia matrix times x (..., nm), for contacts, without making the matrix."""
-        return self._respond("osim", q, x, active)
+        return self._respond("osim", q, x, active, on_invalid)
 
-    def _respond(self, what: str, q: ArrayLike, x: ArrayLike, active: ArrayLike | None) -> Array:
+    def _respond(self, what: str, q: ArrayLike, x: ArrayLike, active: ArrayLike | None, on_invalid: OnInvalid) -> Array:
         if self._loops:
             raise ModelError(f"{what}_times is for contacts; {self._loops[0]!r} ties two bodies")
-        return _response.call(self._planned(RESPONSES[what]), (q, self._active(q, active), x))
+        return _response.call(self._planned(RESPONSES[what]), (q, self._active(q, active), x), None, on_invalid)
 
     def _osim_method(self, method: str | None, able: list[str], default: str) -> str:
         name = method or ("ltl" if self._loops else default)

@@ -17,10 +17,11 @@ class Status(IntEnum):
         1  # they contradict each other: accelerations do not change any more, and miss them as little as can be
     )
     STOPPED = 2  # after the most iterations allowed
+    INVALID = 3  # the inputs held a NaN, or what else cannot be: nothing was computed (`on_invalid="mark"`)
 
 
 def iterations_of(report: Array) -> Array:
-    return report[..., 0].astype(int)
+    return np.where(np.isnan(report[..., 0]), 0, report[..., 0]).astype(int)
 
 
 def residual_of(report: Array) -> Array:
@@ -29,7 +30,8 @@ def residual_of(report: Array) -> Array:
 
 def status_of(report: Array, tolerance: float) -> Array:
     still = np.where(report[..., 2] <= tolerance, Status.LEAST_SQUARES, Status.STOPPED)
-    return np.where(report[..., 1] <= tolerance, Status.CONVERGED, still)
+    ended = np.where(report[..., 1] <= tolerance, Status.CONVERGED, still)
+    return np.where(np.isnan(report[..., 0]), Status.INVALID, ended)
 
 
 class Reported:

@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from saltus.arrays import Array, ArrayLike
+from saltus.arrays import Array, ArrayLike, OnInvalid
 from saltus.derivatives.modes import jacobian, register
 from saltus.derivatives.rate import coriolis
 from saltus.derivatives.sweep import AXES, BODIES, sweep_out
@@ -156,7 +156,7 @@ def _center_of_mass_derivatives(
 
 
 def center_of_mass_derivatives(
-    model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike, mode: str = "analytical"
+    model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike, mode: str = "analytical", *, on_invalid: OnInvalid = "raise"
 ) -> CenterOfMassDerivatives:
     """How position, velocity and acceleration of the centre of mass change with `q` (..., nq), `v` and `a` (..., nv).
 
@@ -171,13 +171,13 @@ def center_of_mass_derivatives(
     True
     """
     if mode != "analytical":
-        along_q, along_v, along_a = jacobian(center_of_mass, model, (q, v, a), mode)
+        along_q, along_v, along_a = jacobian(center_of_mass, model, (q, v, a), mode, on_invalid=on_invalid)
         return CenterOfMassDerivatives(along_q[0], along_q[1], along_v[1], along_q[2], along_v[2], along_a[2])
-    return CenterOfMassDerivatives(*_center_of_mass_derivatives.call(model, (q, v, a)))
+    return CenterOfMassDerivatives(*_center_of_mass_derivatives.call(model, (q, v, a), None, on_invalid))
 
 
 def centroidal_momentum_derivatives(
-    model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike, mode: str = "analytical"
+    model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike, mode: str = "analytical", *, on_invalid: OnInvalid = "raise"
 ) -> CentroidalMomentumDerivatives:
     """How `centroidal_momentum` and `centroidal_momentum_rate` change with `q` (..., nq), `v` and `a` (..., nv).
 
@@ -192,9 +192,11 @@ def centroidal_momentum_derivatives(
     True
     """
     if mode != "analytical":
-        momentum = jacobian(centroidal_momentum, model, (q, v), mode)
-        return CentroidalMomentumDerivatives(*momentum, *jacobian(centroidal_momentum_rate, model, (q, v, a), mode))
-    return CentroidalMomentumDerivatives(*_centroidal_momentum_derivatives.call(model, (q, v, a)))
+        momentum = jacobian(centroidal_momentum, model, (q, v), mode, on_invalid=on_invalid)
+        return CentroidalMomentumDerivatives(
+            *momentum, *jacobian(centroidal_momentum_rate, model, (q, v, a), mode, on_invalid=on_invalid)
+        )
+    return CentroidalMomentumDerivatives(*_centroidal_momentum_derivatives.call(model, (q, v, a), None, on_invalid))
 
 
 register(centroidal_momentum, lambda model, q, v: centroidal_momentum_derivatives(model, q, v, np.zeros(model.nv))[:2])

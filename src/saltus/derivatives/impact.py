@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from saltus.arrays import Array, ArrayLike
+from saltus.arrays import Array, ArrayLike, OnInvalid
 from saltus.constraints.dynamics import ConstrainedDynamics
 from saltus.constraints.impact import Impact
 from saltus.constraints.system import take_rows
@@ -131,15 +131,17 @@ def differentiate_impact(
     restitution: ArrayLike,
     rows: ArrayLike | None,
     mode: str,
+    on_invalid: OnInvalid,
 ) -> ImpactDerivatives:
     """What `ConstrainedDynamics.impact_derivatives` does."""
-    impact = dynamics.impact(q, v, active, restitution, rows)
+    impact = dynamics.impact(q, v, active, restitution, rows, on_invalid=on_invalid)
     if mode != "analytical":
-        entries = jacobian(ConstrainedDynamics.impact, dynamics, (q, v, active, restitution, rows), mode)
+        whole = (q, v, active, restitution, rows)
+        entries = jacobian(ConstrainedDynamics.impact, dynamics, whole, mode, on_invalid=on_invalid)
         return ImpactDerivatives(impact, entries[0][0], entries[1][0], entries[0][1], entries[1][1])
     held, share, given = dynamics.impact_inputs(q, v, active, restitution, rows)
     inputs = (q, v, impact.v - v, impact.impulses, held, share, given)
-    return ImpactDerivatives(impact, *_impact_derivatives.call(dynamics.problem, inputs))
+    return ImpactDerivatives(impact, *_impact_derivatives.call(dynamics.problem, inputs, None, on_invalid))
 
 
 def _by_state(dynamics: ConstrainedDynamics, *inputs: ArrayLike) -> tuple[tuple[Array, Array], ...]:

@@ -67,6 +67,10 @@ class Tables(NamedTuple):
     explain: Callable[[Any, NDArray[Any], float], tuple[tuple[int, ...], str] | None]
     """(model, configurations (..., nq), tolerance) -> the first one with a joint further off than that, and which, in words;
     or None."""
+    not_unit: Callable[[Any, NDArray[Any], float], NDArray[np.bool_]]
+    """(model, configurations (..., nq), tolerance) -> which of them (...) have a joint further off than that."""
+    neutral: Callable[[Any], NDArray[np.float64]]
+    """(model) -> a configuration (nq,) that is valid."""
 
 
 def _decline(handle: Any, inputs: tuple[Any, ...], out: Any) -> int:
@@ -103,8 +107,16 @@ class Algorithm:
         self.when_coupled: Callable[..., Any] | None = None
         """What to do instead if the model has mimic joints (see model/coupling.py)."""
 
-    def call(self, model: Any, inputs: tuple[Any, ...], out: Any = None) -> Any:
-        """Run on NumPy or CUDA arrays. One sample of contiguous float64 arrays takes the shortest way there is."""
+    def call(self, model: Any, inputs: tuple[Any, ...], out: Any = None, on_invalid: str = "raise") -> Any:
+        """Run on NumPy or CUDA arrays. One sample of contiguous float64 arrays takes the shortest way there is.
+
+        on_invalid: "raise", or "mark" for NaN in all outputs of samples whose inputs are not valid (see marking.py).
+        """
+        if on_invalid != "raise":
+            from saltus.kernel.marking import call_marking, check_choice
+
+            check_choice(on_invalid, self.name)
+            return call_marking(self, model, inputs, out)
         try:
             handle = model.handle
         except AttributeError:

@@ -32,6 +32,9 @@ DECLINED = -1
 MANY_PLANS = 1000
 """A caller whose batches have another size each time must not fill the memory."""
 
+UNIT_SHARE = 0.999
+"""Of the kernels' tolerance on unit length, when what they have refused is looked for: their rounding may differ."""
+
 DOUBLE, SINGLE = np.dtype(np.float64), np.dtype(np.float32)
 
 
@@ -309,7 +312,7 @@ def not_finite(algorithm: Algorithm, inputs: Sequence[NDArray[Any]]) -> str:
 
 def not_unit(algorithm: Algorithm, model: Any, inputs: Sequence[NDArray[Any]], number: Number) -> str:
     """The first configuration with a part that should be of unit length and is not, in words; empty if there is none."""
-    tolerance = 0.999 * number.unit_tolerance  # the kernels' own rounding may differ
+    tolerance = UNIT_SHARE * number.unit_tolerance
     for spec, array in zip(algorithm.inputs, inputs, strict=False):
         found = algorithm.tables.explain(model, array, tolerance) if spec.configuration else None
         if found:

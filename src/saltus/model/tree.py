@@ -11,7 +11,7 @@ its joint frame, the one that users see.
 from __future__ import annotations
 
 from collections import namedtuple
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from saltus.kernel import HEADER, ONE, SIZES, Layout, Tables, declare, sizes_of
 from saltus.model.checks import ModelError
 from saltus.model.joint_kernels import unit_defect
-from saltus.model.joints import JointKind
+from saltus.model.joints import Joint, JointKind
 from saltus.spatial.algebra import SE3, Mat3, Sym3, Vec3
 from saltus.spatial.inertia import Rigid, Solid
 
@@ -179,28 +179,48 @@ def cross(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]
     return np.array([a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0])
 
 
+def unit_parts(model: Model) -> Iterator[tuple[Joint, slice]]:
+    """The joints with coordinates that must be of unit length, and where in q those are; mimic joints have none."""
+    for joint in model.joints[1:]:
+        unit = joint.kind.unit_coordinates
+        if unit.stop and not joint.mimic:
+            yield joint, slice(joint.iq + unit.start, joint.iq + unit.stop)
+
+
 def explain(model: Model, q: NDArray[np.float64], tolerance: float) -> tuple[tuple[int, ...], str] | None:
     """The first configuration of q (..., nq) with a part that is not of unit length, and which; None if all are."""
     found = []
-    for joint in model.joints[1:]:
-        unit = joint.kind.unit_coordinates
-        if unit.stop:
-            part = slice(joint.iq + unit.start, joint.iq + unit.stop)
-            norms = np.linalg.norm(q[..., part], axis=-1)
-            wrong = np.argwhere(np.abs(norms * norms - 1.0) > tolerance)
-            if len(wrong):
-                place = tuple(wrong[0].tolist())
-                what = "quaternion" if part.stop - part.start == 4 else "cosine and sine"
-                where = f"joint {joint.name!r}, q[{part.start}:{part.stop}]"
-                found.append((place, f"the {what} of {where}, has norm {float(norms[place]):.9g}, expected 1"))
+    for joint, part in unit_parts(model):
+        norms = np.linalg.norm(q[..., part], axis=-1)
+        wrong = np.argwhere(np.abs(norms * norms - 1.0) > tolerance)
+        if len(wrong):
+            place = tuple(wrong[0].tolist())
+            what = "quaternion" if part.stop - part.start == 4 else "cosine and sine"
+            where = f"joint {joint.name!r}, q[{part.start}:{part.stop}]"
+            found.append((place, f"the {what} of {where}, has norm {float(norms[place]):.9g}, expected 1"))
     return min(found, key=lambda each: each[0], default=None)
+
+
+def not_unit(model: Model, q: NDArray[np.float64], tolerance: float) -> NDArray[np.bool_]:
+    """Which configurations of q (..., nq) have a part that is not of unit length."""
+    wrong = np.zeros(q.shape[:-1], bool)
+    for _, part in unit_parts(model):
+        wrong |= np.abs((q[..., part] ** 2).sum(axis=-1) - 1.0) > tolerance
+    return wrong
+
+
+def neutral(model: Model) -> NDArray[np.float64]:
+    """The configuration (nq,) in which no joint moves its body."""
+    own: Model = getattr(model, "model", model)  # that of a model with constraints
+    return own.neutral()
 
 
 def tables(ints: Layout, reals: Layout) -> Tables:
     """What the kernels of a layer see: the sizes, and all fields of these two layouts."""
     view: Any = namedtuple("Tree", [*SIZES, *ints.fields, *reals.fields])  # type: ignore[misc]
-    return Tables(view, ints, reals, unit_defect, explain)
+    return Tables(view, ints, reals, unit_defect, explain, not_unit, neutral)
 
 
-algorithm = partial(declare, tables(INTS, REALS))
+TABLES = tables(INTS, REALS)
+algorithm = partial(declare, TABLES)
 """The decorator of every algorithm on models: @algorithm(inputs={...}, outputs={...}, work=Layout(...))."""
