@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -31,7 +31,8 @@ def states(model: sl.Model = ROBOT, **more: tuple[int, ...]) -> dict[str, Any]:
 def spoiled(inputs: dict[str, Any], names: list[str]) -> dict[str, Any]:
     """Each way to be bad in another sample: a NaN, an infinity, and a quaternion that is too long where there is one."""
     changed = {name: inputs[name].copy() for name in names if name not in OTHERS}
-    first, *_, last = changed.values()
+    spoilt = list(changed.values())
+    first, last = spoilt[0], spoilt[-1]
     last[BAD[0], ..., 0], first[BAD[1], ..., 1], first[BAD[2], ..., 0] = np.nan, np.inf, -np.inf
     for name in ("q", "q0"):
         if name in changed:
@@ -207,7 +208,9 @@ def test_other_mistakes_still_raise() -> None:
 
 
 class OnGPU:
-    __cuda_array_interface__ = {"shape": (19,), "typestr": "<f8", "data": (0, False), "version": 3}
+    """What says that it is there."""
+
+    __cuda_array_interface__: ClassVar = {"shape": (19,), "typestr": "<f8", "data": (0, False), "version": 3}
 
 
 @pytest.mark.parametrize("call", [sl.aba, sl.ConstrainedDynamics.solve, sl.jacobian], ids=lambda call: call.__name__)
@@ -224,5 +227,7 @@ def test_the_two_choices(call: Callable[..., Any], choice: Any) -> None:
 
 
 def test_arrays_on_a_gpu_are_refused_in_words() -> None:
-    with pytest.raises(TypeError, match=r"^crba: on_invalid='mark' is for NumPy arrays; on a GPU inputs are not checked"):
+    with pytest.raises(
+        TypeError, match=r"^crba: on_invalid='mark' is for NumPy arrays; on a GPU inputs are not checked"
+    ):
         sl.crba(ROBOT, OnGPU(), on_invalid="mark")
