@@ -118,7 +118,7 @@ def test_factors_and_what_is_solved_with_them() -> None:
 
 def test_a_share_of_the_way() -> None:
     inputs = states() | {"u": np.linspace(0, 1, COUNT)[:, None]}
-    check(lambda q0, q1, u, **options: sl.interpolate(ROBOT, q0, q1, u[:, 0], **options), inputs, ["q0", "q1"])
+    check(lambda q0, q1, u, **options: sl.interpolate(ROBOT, q0, q1, u[:, 0], **options), inputs, ["q0", "q1", "u"])
 
 
 METHODS = ["constrained_aba", "prox_pv", "prox_ltl", "prox_ltls", "kkt"]

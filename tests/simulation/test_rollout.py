@@ -181,7 +181,7 @@ def test_a_robot_that_diverges_is_lost_and_the_others_go_on(body: sl.Model, meth
     for array in (batch.q, batch.v, batch.tau):
         assert np.isnan(array[~known]).all() and not np.isnan(array[known]).any()
     energy, *_ = sl.conservation_drift(body, batch)
-    np.testing.assert_array_equal(np.isnan(energy.absolute), ~known)
+    assert np.isnan(energy.absolute[~known]).all() and np.isfinite(energy.absolute[~moves]).all()
 
 
 def test_a_robot_alone_that_is_lost() -> None:
