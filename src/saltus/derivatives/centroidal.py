@@ -30,6 +30,7 @@ from saltus.derivatives.modes import jacobian, register
 from saltus.derivatives.rate import coriolis
 from saltus.derivatives.sweep import AXES, BODIES, sweep_out
 from saltus.dynamics.centroidal import (
+    _centroidal_momentum,
     center_of_mass,
     center_or_origin,
     centroidal_momentum,
@@ -176,6 +177,12 @@ def center_of_mass_derivatives(
     return CenterOfMassDerivatives(*_center_of_mass_derivatives.call(model, (q, v, a), None, on_invalid))
 
 
+def _momentum_and_rate(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> tuple[Array, Array]:
+    """Both with the leading axes of all inputs."""
+    _, momentum, rate = _centroidal_momentum.call(model, (q, v, a))
+    return momentum, rate
+
+
 def centroidal_momentum_derivatives(
     model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike, mode: str = "analytical", *, on_invalid: OnInvalid = "raise"
 ) -> CentroidalMomentumDerivatives:
@@ -192,10 +199,8 @@ def centroidal_momentum_derivatives(
     True
     """
     if mode != "analytical":
-        momentum = jacobian(centroidal_momentum, model, (q, v), mode, on_invalid=on_invalid)
-        return CentroidalMomentumDerivatives(
-            *momentum, *jacobian(centroidal_momentum_rate, model, (q, v, a), mode, on_invalid=on_invalid)
-        )
+        along_q, along_v, along_a = jacobian(_momentum_and_rate, model, (q, v, a), mode, on_invalid=on_invalid)
+        return CentroidalMomentumDerivatives(along_q[0], along_v[0], along_q[1], along_v[1], along_a[1])
     return CentroidalMomentumDerivatives(*_centroidal_momentum_derivatives.call(model, (q, v, a), None, on_invalid))
 
 
