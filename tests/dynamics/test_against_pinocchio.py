@@ -6,8 +6,8 @@ natural size of the quantity (`SIZES`) where that result is zero but for roundin
 
 Two groups of robots are special. In some, nothing moves when the base is fixed (`NOTHING_MOVES`: no centre of mass).
 Some have moving tips without mass, so that their inertia matrix has no inverse (`SINGULAR`): ours says so where Pinocchio
-answers with NaN, and with armature on the joints concerned, and no others, both agree. Of all, what depends on the inverse may
-be off by what its condition number makes of rounding, in either library.
+answers with NaN, and with armature on the joints concerned, and no others, both agree. Of all, what depends on the inverse
+may be off by what its condition number makes of rounding, in either library.
 """
 
 from __future__ import annotations

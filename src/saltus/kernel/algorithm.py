@@ -69,6 +69,10 @@ class Tables(NamedTuple):
     explain: Callable[[Any, NDArray[Any], Number], tuple[tuple[int, ...], str] | None]
     """(model, configurations (..., nq), number type) -> the first one with a joint further off, or turned further, than is
     allowed for numbers of this type, and which, in words; or None."""
+    not_allowed: Callable[[Any, NDArray[Any], Number], NDArray[np.bool_]]
+    """(model, configurations (..., nq), number type) -> which of them (...) have such a joint."""
+    neutral: Callable[[Any], NDArray[np.float64]]
+    """(model) -> a configuration (nq,) that is valid."""
 
 
 def _decline(handle: Any, inputs: tuple[Any, ...], out: Any) -> int:
@@ -115,8 +119,16 @@ class Algorithm:
         self.when_coupled: Callable[..., Any] | None = None
         """What to do instead if the model has mimic joints (see model/coupling.py)."""
 
-    def call(self, model: Any, inputs: tuple[Any, ...], out: Any = None) -> Any:
-        """Run on NumPy or CUDA arrays. One sample of contiguous float64 arrays takes the shortest way there is."""
+    def call(self, model: Any, inputs: tuple[Any, ...], out: Any = None, on_invalid: str = "raise") -> Any:
+        """Run on NumPy or CUDA arrays. One sample of contiguous float64 arrays takes the shortest way there is.
+
+        on_invalid: "raise", or "mark" for NaN in all outputs of samples whose inputs are not valid (see marking.py).
+        """
+        if on_invalid != "raise":
+            from saltus.kernel.marking import call_marking, check_choice
+
+            check_choice(on_invalid, self.name)
+            return call_marking(self, model, inputs, out)
         try:
             handle = model.handle
         except AttributeError:
