@@ -10,11 +10,12 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from tools.fuzz import constrained, free
+from tools.fuzz import constrained, free, matrices
 
 KINDS: dict[str, Callable[[np.random.Generator], Iterator[str]]] = {
     "free": free.check,
     "constrained": constrained.check,
+    "matrices": matrices.check,
 }
 
 

@@ -141,6 +141,15 @@ class Problem:
         a = solve_triangular(L, y + U @ along, lower=True, trans=1)
         return a, self.scale * (Vt.T @ (inverse * along))
 
+    def left(self, residual: Array) -> tuple[float, float]:
+        """How much accelerations and forces change if so much (nm,) is left of the constraints."""
+        L, _, (U, values, Vt) = self._parts
+        inverse = np.where(self.singular > RANK, 1.0 / np.where(self.singular > RANK, values, 1.0), 0.0)
+        along = inverse[:, None] * Vt * self.scale
+        motion = np.abs(solve_triangular(L, U @ along, lower=True, trans=1)) @ residual
+        forces = np.abs(self.scale[:, None] * (Vt.T @ (inverse[:, None] * along))) @ residual
+        return float(motion.max(initial=0.0)), float(forces.max(initial=0.0))
+
     @cached_property
     def miss(self) -> float:
         """By how much constraints are missed at least, relative to what they are made of."""
