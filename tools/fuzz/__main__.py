@@ -10,12 +10,13 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from tools.fuzz import constrained, free, matrices
+from tools.fuzz import constrained, free, matrices, slopes
 
 KINDS: dict[str, Callable[[np.random.Generator], Iterator[str]]] = {
     "free": free.check,
     "constrained": constrained.check,
     "matrices": matrices.check,
+    "slopes": slopes.check,
 }
 
 

@@ -90,11 +90,12 @@ def delassus_and_osim(case: Case, rng: np.random.Generator) -> Iterator[str]:
     condition, mu = float(np.linalg.cond(p.M)), damping(case)
     G = p.J @ np.linalg.solve(p.M, p.J.T)
     damped = G + np.diag(mu)
-    if not np.isfinite(np.linalg.cond(damped)):
+    if not np.linalg.cond(damped) < 1e14:
         return
     osim, worse = np.linalg.inv(damped), condition * float(np.linalg.cond(damped))
-    # W - W J (M + J^T W J)^-1 J^T W with W = 1 / mu: who chooses mu too small loses digits; the default must not.
-    loss = max(1.0, float(1.0 / mu.min() / np.abs(osim).max())) if case.chosen else 1.0
+    # W - W J (M + J^T W J)^-1 J^T W with W = 1 / mu: who chooses mu too small loses digits; the default, seven.
+    loss = max(1.0, float(1.0 / mu.min() / np.abs(osim).max()))
+    loss = loss if case.chosen else min(loss, 1e7)
     to_G, to_osim = case.energy / np.outer(case.unit, case.unit), np.outer(case.unit, case.unit) / case.energy
     loops = any(c.joint_b > 0 for c in case.constraints)
     for name in ["ltl"] if loops else OSIM_METHODS:
@@ -119,6 +120,8 @@ def factors(case: Case, rng: np.random.Generator) -> Iterator[str]:
     given = case.cast("q", "active", "rows") if case.users else case.cast("q", "active")
     K = np.block([[-np.diag(damping(case)), p.J], [p.J.T, p.M]])
     condition = float(np.linalg.cond(K) * np.linalg.cond(p.M))
+    if not condition < 1e14:
+        return
     found = case.dynamics.factor(**given)
     left = np.concatenate([case.unit, case.u.tau])  # of K x
     right = np.concatenate([case.energy / case.unit, case.u.v])  # of x
