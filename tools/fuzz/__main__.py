@@ -10,13 +10,14 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from tools.fuzz import constrained, free, matrices, slopes
+from tools.fuzz import constrained, free, matrices, rollouts, slopes
 
 KINDS: dict[str, Callable[[np.random.Generator], Iterator[str]]] = {
     "free": free.check,
     "constrained": constrained.check,
     "matrices": matrices.check,
     "slopes": slopes.check,
+    "rollouts": rollouts.check,
 }
 
 

@@ -9,7 +9,22 @@ import numpy as np
 
 from saltus.arrays import Array
 
-LEADING: list[tuple[int, ...]] = [(), (), (), (0,), (1,), (3,), (5,), (9,), (2, 3), (3, 2, 1), (1, 1), (0, 4), (17,), (40,)]
+LEADING: list[tuple[int, ...]] = [
+    (),
+    (),
+    (),
+    (0,),
+    (1,),
+    (3,),
+    (5,),
+    (9,),
+    (2, 3),
+    (3, 2, 1),
+    (1, 1),
+    (0, 4),
+    (17,),
+    (40,),
+]
 
 
 def random_leading(rng: np.random.Generator) -> tuple[int, ...]:

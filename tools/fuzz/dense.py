@@ -176,6 +176,7 @@ class Problem:
 
 def shaken(rng: np.random.Generator, u: Units, s: Sample, by: float) -> tuple[Units, Sample]:
     """The same robot and sample, every number changed by about so much of itself, as rounding might."""
+
     def near(x: Array, unit: Any = 0.0) -> Array:
         return x + by * rng.uniform(-1.0, 1.0, np.shape(x)) * (np.abs(x) + unit)
 

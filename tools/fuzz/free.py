@@ -189,6 +189,7 @@ class Inputs:
 
 def sample(state: State, leading: tuple[int, ...], index: tuple[int, ...]) -> State:
     """One of a batch; arrays that do not reach so far, and are not asked for, are taken at their beginning."""
+
     def at(x: Array, core: int) -> Array:
         shape = np.broadcast_shapes(x.shape[: x.ndim - core], leading)
         return np.broadcast_to(x, (*shape, *x.shape[x.ndim - core :]))[index].copy()
@@ -208,7 +209,9 @@ def check(rng: np.random.Generator) -> Iterator[str]:
     states = [sample(inputs.clean, whole, lane) for lane in lanes]
     sizes = [Sizes.of(units, state) for state in states]
     for name in rng.choice(names, 8, replace=False).tolist():
-        yield from (f"{name}: {wrong}" for wrong in function_check(name, units, inputs, whole, lanes, states, sizes, spare))
+        yield from (
+            f"{name}: {wrong}" for wrong in function_check(name, units, inputs, whole, lanes, states, sizes, spare)
+        )
 
 
 def function_check(

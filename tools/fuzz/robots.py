@@ -9,7 +9,17 @@ import numpy as np
 
 import saltus as sl
 from saltus.arrays import Array
-from tests.generators import KINDS, breadth_first, chain, floating_tree, mimic_tree, star, tilted, weighted, with_armature
+from tests.generators import (
+    KINDS,
+    breadth_first,
+    chain,
+    floating_tree,
+    mimic_tree,
+    star,
+    tilted,
+    weighted,
+    with_armature,
+)
 
 LINEAR = {  # degrees of freedom that are lengths, by kind of joint; their coordinates come first as well
     sl.JointKind.PRISMATIC: 1,
