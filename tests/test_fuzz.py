@@ -1,4 +1,4 @@
-"""A minute of random cases (tools/fuzz), other ones in every run; and that the judges of these cases notice what is wrong."""
+"""A minute of random cases (tools/fuzz), other ones in every run; and that their judge notices what is wrong."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """Constrained dynamics: random constraints, degenerate ones among them, by all methods, in both precisions.
 
-No NaN, ever. CONVERGED: accelerations are right, and what the forces give by the equations of motion; where forces are unique
-they are right too. LEAST_SQUARES: accelerations are those of least squares. Constraints that contradict each other never
-converge.
+No NaN, ever. CONVERGED: accelerations are right, and what forces give by the equations of motion, and forces where they are
+unique. LEAST_SQUARES: accelerations are those of least squares. Constraints that contradict each other never converge.
 """
 
 from __future__ import annotations

@@ -261,4 +261,5 @@ def function_check(
         for one, right, unit in zip(mine, leaves(theirs(model, state)), cycle(ruled[0]), strict=False):
             error = largest((one - right) / unit)
             if error > bound:
-                yield f"{dtype}, sample {lane}: off by {error:.2e} of {largest(right / unit):.2e}, at most {bound:.2e} allowed"
+                size = largest(right / unit)
+                yield f"{dtype}, sample {lane}: off by {error:.1e} of {size:.1e}, at most {bound:.1e} allowed"
