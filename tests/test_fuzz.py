@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
+import subprocess
+import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,11 +22,21 @@ from tools.fuzz.robots import Units
 @pytest.mark.slow
 def test_random_cases() -> None:
     """Failures come with the commands that show them again."""
-    seed = int(os.environ.get("SALTUS_FUZZ_SEED", time.time_ns() % 2**40))
-    seconds = float(os.environ.get("SALTUS_FUZZ_SECONDS", "75"))
-    counts = run(seconds, seed, list(KINDS))
-    assert all(total for total, _ in counts.values()), counts
-    assert not any(failed for _, failed in counts.values()), f"seed {seed}: {counts}, see the output above"
+    seed = os.environ.get("SALTUS_FUZZ_SEED", str(time.time_ns() % 2**40))
+    command = [
+        sys.executable,
+        "-m",
+        "tools.fuzz",
+        "--seconds",
+        os.environ.get("SALTUS_FUZZ_SECONDS", "75"),
+        "--seed",
+        seed,
+    ]
+    done = subprocess.run(command, cwd=Path(__file__).parents[1], capture_output=True, text=True, check=False)
+    print(done.stdout)
+    assert done.returncode == 0, done.stdout + done.stderr
+    for kind in KINDS:
+        assert re.search(rf"[1-9]\d* cases of {kind}, 0 failed", done.stdout), f"no case of {kind}: {done.stdout}"
 
 
 def test_cases_repeat() -> None:

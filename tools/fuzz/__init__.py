@@ -5,3 +5,8 @@ no code with the kernels. Errors are measured in the robot's own units (`robots.
 factor of what rounding does: machine epsilon times the size of what was added up, times a condition number where something
 is inverted. Where that bound says nothing any more, only shapes, types and NaN are looked at.
 """
+
+import os
+
+# Matrices here are small: threads of BLAS would only wait for each other. To be said before NumPy is imported.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from tools.fuzz import constrained, free, matrices, rollouts, slopes
+from tools.fuzz.memory import quick_oracle
 
 KINDS: dict[str, Callable[[np.random.Generator], Iterator[str]]] = {
     "free": free.check,
@@ -24,7 +25,7 @@ KINDS: dict[str, Callable[[np.random.Generator], Iterator[str]]] = {
 def complaints(kind: str, seed: int) -> list[str]:
     """What is wrong with one case; an exception is a complaint like others."""
     try:
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"), quick_oracle():
             return list(KINDS[kind](np.random.default_rng(seed)))
     except Exception as error:
         where = traceback.extract_tb(error.__traceback__)
