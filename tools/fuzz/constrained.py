@@ -164,7 +164,7 @@ def check(rng: np.random.Generator) -> Iterator[str]:
         about = f"{method}, {dtype}, mu {mu.get('mu', 'default')}, {len(samples)} samples"
         for k, (problem, shift) in enumerate(zip(problems, measured, strict=True)):
             at = () if alone else (k,)
-            found = solution.a[at], solution.forces[at], int(solution.status[at])
+            found = solution.a[at], solution.forces[at], int(np.asarray(solution.status)[at])
             wrong = judge(u, constraints, problem, shift, found, dtype, dynamics.tolerance)
             yield from (f"{about}, sample {k}: {text}" for text in wrong)
 
