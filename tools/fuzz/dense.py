@@ -23,6 +23,9 @@ from tools.fuzz.robots import Units
 RANK = 1e-9
 """Singular values below so much of the largest count as zero; those of doubled rows are so but for rounding."""
 
+LEAST = 1e-3
+"""The least entry of a Jacobian, in the robot's units, that is there on purpose."""
+
 
 def log6(X: Array) -> Array:
     """The motion of one second that leads to this placement: exp([[skew(w), 1], [0, 0]]) = [[R, V], [0, 1]], p = V u."""
@@ -117,14 +120,15 @@ class Problem:
 
     @cached_property
     def singular(self) -> Array:
-        """Singular values of the weighted rows, relative to the largest."""
-        values = self._parts[2][1]
-        return values / max(values.max(initial=0.0), 1e-300)
+        """Singular values of the weighted rows, relative to the largest, or to that of a row that hardly moves: where nothing
+        moves, all are rounding."""
+        L, _, (_, values, _) = self._parts
+        return values / max(values.max(initial=0.0), LEAST * self.scale.max(initial=1e-300) / np.linalg.norm(L, 2))
 
     @cached_property
     def clear(self) -> bool:
         """Whether the rank is plain to see: all singular values either sizeable or nothing but rounding."""
-        return not ((self.singular > 1e-12) & (self.singular < 1e-6)).any()
+        return not ((self.singular > 1e-12) & (self.singular < 1e-5)).any()
 
     @cached_property
     def free(self) -> Array:
