@@ -120,8 +120,8 @@ class Problem:
 
     @cached_property
     def singular(self) -> Array:
-        """Singular values of the weighted rows, relative to the largest, or to that of a row that hardly moves: where nothing
-        moves, all are rounding."""
+        """Singular values of the weighted rows, relative to the largest, or to that of a row that hardly moves: where
+        nothing moves, all are rounding."""
         L, _, (_, values, _) = self._parts
         return values / max(values.max(initial=0.0), LEAST * self.scale.max(initial=1e-300) / np.linalg.norm(L, 2))
 
