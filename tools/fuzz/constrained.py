@@ -28,7 +28,7 @@ FACTOR = 20.0
 WORST = 1e-2
 """Where more than this would be allowed, accuracy is not looked at."""
 SLOW = 1e-3
-"""Along singular values below so much of the largest, a proximal method moves so little that it may take this for the end."""
+"""Along singular values below so much of the largest, a proximal method moves so little that it may think it is there."""
 CONTRADICTORY = {"f8": 1e-5, "f4": 1e-2}
 """Constraints that miss by more than so much of what they ask for may not converge."""
 

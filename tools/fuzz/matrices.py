@@ -78,16 +78,19 @@ def check(rng: np.random.Generator) -> Iterator[str]:
         yield from (f"{dtype}, {wrong}" for wrong in part(case, rng))
 
 
-def damping(case: Case) -> Array:
-    """mu of each row, in the robot's units."""
-    return np.asarray(case.dynamics.problem.mu) * case.energy / case.unit**2
+def damping(case: Case, single: bool = False) -> Array:
+    """mu of each row, in the robot's units; by default it is another one in single precision."""
+    mu = np.asarray(case.dynamics.problem.mu)
+    if single and hasattr(case.dynamics, "mu_in"):
+        mu = mu * case.dynamics.mu_in(np.float32) / case.dynamics.mu
+    return np.asarray(mu * case.energy / case.unit**2)
 
 
 def delassus_and_osim(case: Case, rng: np.random.Generator) -> Iterator[str]:
     if case.users:
         return
     p, dynamics, given = case.problem, case.dynamics, case.cast("q", "active")
-    condition, mu = float(np.linalg.cond(p.M)), damping(case)
+    condition, mu = float(np.linalg.cond(p.M)), damping(case, case.dtype == "f4")
     G = p.J @ np.linalg.solve(p.M, p.J.T)
     damped = G + np.diag(mu)
     if not np.linalg.cond(damped) < 1e14:
