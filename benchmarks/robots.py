@@ -59,6 +59,20 @@ SHIPPED = {"arm": "arm", "humanoid_hands": "hands", "biped": "biped", "four_bar"
 """Robots of saltus that stand in where example-robot-data has none, with their titles."""
 
 
+OWN = (
+    "quadruped",
+    "humanoid",
+    "humanoid_hands",
+    "biped",
+    "arm",
+    "double_pendulum",
+    "cartpole",
+    "planar_human",
+    "four_bar",
+)
+"""All that saltus ships."""
+
+
 def title(name: str) -> str:
     return ROBOTS[name].title if name in ROBOTS else SHIPPED.get(name, name)
 
@@ -137,7 +151,7 @@ def main() -> None:
     parser.add_argument("--pickle", type=Path, required=True, metavar="FOLDER")
     folder = parser.parse_args().pickle
     folder.mkdir(parents=True, exist_ok=True)
-    for name in (*ROBOTS, *SHIPPED):
+    for name in dict.fromkeys((*ROBOTS, *SHIPPED, *OWN)):
         model = saltus_model(name)
         stem = ROBOTS[name].stem if name in ROBOTS else name
         (folder / f"{stem}.pkl").write_bytes(pickle.dumps(model))

@@ -190,7 +190,7 @@ IN_FILES = {
             mjcf("<body><joint type='screw'/><geom size='1'/></body>"),
             "MuJoCo refuses it: .*keyword.*screw",
         ),
-        "NaN": (mjcf("<body pos='0 nan 0'/>"), "line 1: <body> has pos='0 nan 0', expected no NaN"),
+        "NaN": (mjcf("<body pos='0 nan 0'/>"), "line 1: <body> has pos='0 nan 0', expected plain decimal"),
         "climbing mesh": (
             "<mujoco><asset><mesh file='../x.stl'/></asset></mujoco>",
             "<mesh>: the path '../x.stl' climbs out of",

@@ -7,7 +7,9 @@ import re
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner, Result
@@ -108,6 +110,31 @@ def test_an_error_is_one_line(arguments: list[str], message: str, monkeypatch: p
     assert message in result.stderr and result.stderr.startswith("error: ") and result.stderr.count("\n") == 1
     with pytest.raises((ValueError, OSError), match=re.escape(message)):
         CliRunner().invoke(app, ["--debug", *arguments], catch_exceptions=False)
+
+
+def test_what_simulate_does_unless_told_otherwise() -> None:
+    assert "cartpole: 3 s of free motion, 300 steps of rk4" in printed("simulate", "cartpole", "--dt", "0.01")
+    assert "cartpole: 0.1 s of free motion, 100 steps" in printed("simulate", "cartpole", "--seconds", "0.1")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "robot", "batch", "seconds"),
+    [([], "quadruped", 4096, 0.2), (["arm", "--batch", "7", "--seconds", "0.5"], "arm", 7, 0.5)],
+)
+def test_what_bench_measures(
+    arguments: list[str], robot: str, batch: int, seconds: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    measured = []
+
+    def best(model: sl.Model, function: Callable[..., Any], inputs: list[Any], time: float) -> float:
+        measured.append((model.name, function.__name__, inputs[0].shape[:-1], time))
+        return 1e-6
+
+    monkeypatch.setattr(sys.modules["saltus.cli.bench"], "_best", best)  # the package has its command of that name
+    assert f"{robot}, " in (text := printed("bench", *arguments)) and f"batches of {batch} in" in text
+    assert {name for name, *_ in measured} == {robot} and {time for *_, time in measured} == {seconds}
+    assert {shape for _, _, shape, _ in measured} == {(), (batch,)}
+    assert "aba" in {name for _, name, *_ in measured}
 
 
 def test_a_wrong_option_is_a_matter_of_usage() -> None:

@@ -27,7 +27,7 @@ BROKEN = {
         mjcf("<worldbody><body><joint/><inertial pos='0 0 0' mass='1' diaginertia='1 1 9'/></body></worldbody>"),
         "MuJoCo refuses it: .*inertia",
     ),
-    "NaN": (mjcf(BODY.replace('name="b"', 'name="b" pos="0 nan 0"')), "line 1: <body> has pos='0 nan 0', expected no NaN"),
+    "NaN": (mjcf(BODY.replace('name="b"', 'name="b" pos="0 nan 0"')), "<body> has pos='0 nan 0', expected plain decimal"),
     "infinity": (mjcf(BODY.replace('name="b"', 'name="b" pos="0 inf 0"')), "<body> has pos='0 inf 0', expected finite"),
     "climbing include": (mjcf('<include file="../x.xml"/>'), "line 1: <include>: the path '../x.xml' climbs out of"),
     "absolute include": (mjcf('<include file="/etc/passwd"/>'), "the path '/etc/passwd' climbs out of"),

@@ -51,6 +51,37 @@ def test_the_replay_draws_and_its_slider_moves_the_robot(browser, replay: str) -
         assert differing(start, settled(page)) < 1e-3
 
 
+def test_every_place_of_the_slider_is_its_frame(browser, tmp_path) -> None:
+    """Also 29 x 0.02 s, which is less than 29 times as long as 0.02 s."""
+    file = view.save_replay(tmp_path / "slow.html", quadruped(), crouch(60)[0], 0.02)
+    with opened(browser, file.as_uri()) as page:
+        page.evaluate("play(false)")
+        for frame in (1, 28, 29, 30, 58, 59):
+            page.locator("#time").fill(str(frame))
+            assert page.locator("#clock").inner_text() == f"{0.02 * frame:.2f} / 1.18 s"
+            assert page.locator("#time").input_value() == str(frame)
+
+
+def test_arrows_of_the_replay_point_along_the_forces(browser, replay: str) -> None:
+    """From the contact to the tip of the head, of all four feet."""
+    q, forces = crouch()
+    with opened(browser, replay) as page:
+        page.evaluate("play(false); seconds = 7 * dt; draw()")
+        matrices = page.evaluate(
+            """[...Array(places).keys()].map((place) => [shafts, heads].map((mesh) => {
+              const found = new THREE.Matrix4(); mesh.getMatrixAt(place, found); return found.elements; }))"""
+        )
+        scale = page.evaluate("0.5 * size") / np.linalg.norm(forces, axis=-1).max()
+    for foot, parts, force in zip(FEET, matrices, forces[7], strict=True):
+        shaft, head = (np.reshape(part, (4, 4)).T for part in parts)  # three.js writes columns
+        point = sl.frame_placement(quadruped(), q[7], foot)[:3, 3]
+        np.testing.assert_allclose(shaft[:3, 3], point, atol=1e-5)
+        np.testing.assert_allclose(head[:3, 3], point + scale * force, atol=1e-5)
+        for part in (shaft, head):
+            along = part[:3, 2] / np.linalg.norm(part[:3, 2])
+            np.testing.assert_allclose(along, force / np.linalg.norm(force), atol=1e-5)
+
+
 def test_the_replay_plays_and_listens_to_keys(browser, replay: str) -> None:
     with opened(browser, replay) as page:
         expect(page.locator("#time")).not_to_have_value(re.compile("^[01]$"))  # it plays by itself

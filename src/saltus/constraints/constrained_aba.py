@@ -3,9 +3,9 @@
     min_a  1/2 |a - a_free|_M^2   subject to   K_c a_c = k_c
 
 The augmented Lagrangian absorbs a constraint into the inertia and the force of the body it holds, which leaves the
-articulated body algorithm as it is: three sweeps for the first iteration. A further one changes forces only, so it sends the
-differences through two short sweeps over the bodies that support constraints. O(n + m). Where the parent is the body just
-before, its quantities are still at hand and do not go through memory, as in aba.py.
+articulated body algorithm as it is: three sweeps for the first iteration. A further one changes forces only, so it sends
+what is left of the equations of motion through two short sweeps over the bodies that support constraints. O(n + m). Where
+the parent is the body just before, its quantities are still at hand and do not go through memory, as in aba.py.
 
 | paper | code | what | frame |
 |---|---|---|---|
@@ -15,21 +15,22 @@ before, its quantities are still at hand and do not go through memory, as in aba
 | K_i a_i - k_i | `miss` | what is left of the constraint | A |
 | H_i^A, f_i^A | `I`, `-f` | articulated inertia and force | body |
 | D_i^-1 | `inverse` | of a degree of freedom's pivot | |
-| Delta f_i | `-f` in `push_back` | change of force between two iterations | body |
+| Delta f_i | `-f` in `push_back` | what is left of the equations of motion under the new forces | body |
 | nu-dot_i | `joint`, then `a` | accelerations of the joints; GPUs write results once, as their rows lie apart | |
 | | `light`, `bias` | inertia and bias force of a body with all that hangs on it and supports no constraint | body |
 
 Reference: A. Sathya, J. Carpentier, Constrained articulated body dynamics algorithms, algorithms 1 to 3; 1 / mu stands
-for its mu. Here, the second and further iterations send differences of accelerations outwards, too; and the second
-looks at what the equations of motion themselves leave, since inertias as large as 1 / mu leave errors of that size
-times those of rounding. Loops: loop_aba.py.
+for its mu. Here, further iterations send steps of accelerations outwards, and look at what the equations of motion
+themselves leave: inertias as large as 1 / mu leave errors of that size times those of rounding, which the next step takes
+away and shows (convergence.py). Loops: loop_aba.py.
 """
 
 from __future__ import annotations
 
+from saltus.constraints.convergence import conclude, goes_on, least_sizes, limit, relative_step, sized
 from saltus.constraints.measure import contact_goal, largest_row, load_rows, store_rows, weighted
 from saltus.constraints.tables import constrained
-from saltus.kernel import Layout, kernel, ld, less, lift, minimum, select, some, st, zero
+from saltus.kernel import Layout, kernel, ld, lift, maximum, select, some, st, zero
 from saltus.model.joint_kernels import add_along, add_motion, carried, component, joint_placement, joint_turn
 from saltus.spatial.algebra import (
     SE3,
@@ -56,32 +57,31 @@ WORK = Layout(
 
 @constrained(
     inputs={"q": "nq", "v": "nv", "tau": "nv", "active": "nc", "target": "nm", "start": "nm"},
-    outputs={"a": "nv", "forces": "nm", "report": "3"},
+    outputs={"a": "nv", "forces": "nm", "report": "5"},
     work=WORK,
+    inverts_inertia=True,
 )
 def _constrained_aba(tree, q, v, tau, active, target, start, w, a, forces, report):
     o = zero(q)
     place_and_aim(tree, q, v, active, target, start, w)
     collect(tree, q, v, tau, active, w)
-    residual, change = roll_out(tree, q, v, active, w), lift(1e300, o)
-
-    tolerance, count, going = tree.tolerance[0], o + 1.0, less(tree.tolerance[0], residual)
-    for n in range(1, tree.most_iterations[0]):
+    residual, near = roll_out(tree, q, v, active, w)
+    step, before, change, count = o + 1.0, lift(1e300, o), lift(1e300, o), o + 1.0
+    going = goes_on(tree, residual, change, step, before, near)
+    for _ in range(1, tree.most_iterations[0]):
         if some(going):
             alive = select(going, lift(1.0, o), o)
-            push_back(tree, q, tau, n == 1, alive, w)
-            newer, moved = pass_on(tree, q, active, w)
+            push_back(tree, q, tau, alive, w)
+            newer, moved, stepped, near = pass_on(tree, q, active, w)
             residual, change = select(going, newer, residual), select(going, moved, change)
-            count = count + alive
-            going = less(tolerance, minimum(residual, change))
+            before, step, count = select(going, step, before), select(going, stepped, step), count + alive
+            going = goes_on(tree, residual, change, step, before, near)
     finish(tree, q, v, w)
     for k in range(tree.nv):
         st(a, k, w.joint[k])
     for c in range(tree.nc):  # the multipliers that belong to these accelerations
         store_rows(tree, c, w.push[c] - weighted(tree, c, w.miss[c], lift(1.0, o)), forces)
-    st(report, 0, count)
-    st(report, 1, residual)
-    st(report, 2, change)
+    conclude(tree, count, maximum(residual, near * tree.rounding[0]), change, step, limit(tree, near), report)
 
 
 @kernel
@@ -93,6 +93,7 @@ def place_and_aim(tree, q, v, active, target, start, w):
     X0 = SE3(Mat3(one, o, o, o, one, o, o, o, one), none)
     w.velocity[0], w.fall[0], w.acceleration[0] = velocity, fall, Motion(-fall, none)
     w.change[0], w.place[0] = velocity, X0
+    aim_held(tree, 0, active, target, start, velocity, fall, X0, w)
     for i in range(1, tree.nj):
         turn = joint_turn(tree, i, q)
         X = joint_placement(tree, i, q, turn)
@@ -106,11 +107,17 @@ def place_and_aim(tree, q, v, active, target, start, w):
         if tree.pulled[0]:
             X0 = w.place[tree.parent[i]] @ X
             w.place[i] = X0
-        c = tree.held[i]
-        while c >= 0:
-            w.goal[c] = contact_goal(tree, c, load_rows(tree, c, target, o), velocity, fall, X0)
-            w.push[c] = as_force(load_rows(tree, c, start, o)) * ld(active, c)
-            c = tree.next_held[c]
+        aim_held(tree, i, active, target, start, velocity, fall, X0, w)
+
+
+@kernel
+def aim_held(tree, i, active, target, start, velocity, fall, X0, w):
+    """What the contacts that body i has ask for, and the forces that they start from."""
+    o, c = zero(start), tree.held[i]
+    while c >= 0:
+        w.goal[c] = contact_goal(tree, c, load_rows(tree, c, target, o), velocity, fall, X0)
+        w.push[c] = as_force(load_rows(tree, c, start, o)) * ld(active, c)
+        c = tree.next_held[c]
 
 
 @kernel
@@ -195,50 +202,52 @@ def accelerate(tree, i, q, v, before, w):
 
 @kernel
 def roll_out(tree, q, v, active, w):
-    """To the leaves, over the bodies that support constraints: accelerations; returns what is left of the constraints."""
-    residual, acceleration = zero(q), w.acceleration[0]
+    """To the leaves, over the bodies that support constraints: accelerations; returns what is left of the constraints, and
+    the largest acceleration of a joint that moves one."""
+    residual, sizes, acceleration = zero(q), least_sizes(tree, zero(q)), w.acceleration[0]
+    residual = measure_held(tree, 0, acceleration, active, residual, w)
     for i in range(1, tree.nj):
         if tree.supports[i]:
             if tree.parent[i] != i - 1:
                 acceleration = w.acceleration[tree.parent[i]]
             acceleration = accelerate(tree, i, q, v, acceleration, w)
             w.acceleration[i] = acceleration
-            c = tree.held[i]
-            while c >= 0:
-                miss = (act_inv(tree.place_a[c], acceleration) - w.goal[c]) * ld(active, c)
-                w.miss[c], residual = miss, largest_row(tree, c, miss, residual)
-                c = tree.next_held[c]
+            residual = measure_held(tree, i, acceleration, active, residual, w)
+            for k in range(tree.iv[i], tree.end[i]):
+                sizes = sized(tree, k, w.joint[k], w.joint[k], sizes)
+    return residual, sizes.near
+
+
+@kernel
+def measure_held(tree, i, acceleration, active, residual, w):
+    """What the acceleration of body i leaves of the contacts that it has; returns the largest row of it, and of a number."""
+    c = tree.held[i]
+    while c >= 0:
+        miss = (act_inv(tree.place_a[c], acceleration) - w.goal[c]) * ld(active, c)
+        w.miss[c], residual = miss, largest_row(tree, c, miss, residual)
+        c = tree.next_held[c]
     return residual
 
 
 @kernel
-def push_back(tree, q, tau, whole, alive, w):
-    """To the root: forces follow what is left of the constraints, and their changes reach all supporting joints; or the
-    whole of what is left of the equations of motion does."""
+def push_back(tree, q, tau, alive, w):
+    """To the root: forces follow what is left of the constraints; what these and accelerations leave of the equations of
+    motion reaches all supporting joints."""
     o = zero(q)
-    none = Force(Vec3(o, o, o), Vec3(o, o, o))
-    f = none
+    f = Force(Vec3(o, o, o), Vec3(o, o, o))
     for i in range(tree.nj - 1, 0, -1):
         if tree.supports[i]:
             if not tree.inner[i]:
-                f = none
-            elif not tree.near[i]:
-                f = w.force[i]
-            if whole:
+                f = unbalanced(tree, i, w)
+            elif tree.near[i]:
                 f = f + unbalanced(tree, i, w)
-            c = tree.held[i]
-            while c >= 0:
-                step = weighted(tree, c, w.miss[c], alive)
-                w.push[c] = w.push[c] - step
-                push = step - w.push[c] if whole else step
-                f = f + act_force(tree.place_a[c], push)
-                c = tree.next_held[c]
+            else:
+                f = w.force[i] + unbalanced(tree, i, w)
+            f = push_held(tree, i, f, alive, w)
             for k in range(tree.end[i] - 1, tree.iv[i] - 1, -1):
-                torque = component(f, tree.axis[k])
-                if whole:
-                    torque = (torque + tree.armature[k] * w.joint[k] - ld(tau, k)) * alive
+                torque = component(f, tree.axis[k]) + tree.armature[k] * w.joint[k] - ld(tau, k)
                 f = f - w.gain[k] * torque
-                w.rate[k] = -(w.inverse[k] * torque)
+                w.rate[k] = -(w.inverse[k] * torque * alive)
             parent = tree.parent[i]
             if parent > 0:
                 f = act_force(joint_placement(tree, i, q, w.turn[i]), f)
@@ -246,6 +255,19 @@ def push_back(tree, q, tau, whole, alive, w):
                     f = f + w.force[parent]
                 if parent != i - 1:
                     w.force[parent] = f
+    push_held(tree, 0, f, alive, w)
+
+
+@kernel
+def push_held(tree, i, f, alive, w):
+    """Forces of the contacts that body i has follow what is left of them; returns f with them."""
+    c = tree.held[i]
+    while c >= 0:
+        step = weighted(tree, c, w.miss[c], alive)
+        w.push[c] = w.push[c] - step
+        f = f - act_force(tree.place_a[c], w.push[c] - step)
+        c = tree.next_held[c]
+    return f
 
 
 @kernel
@@ -258,9 +280,11 @@ def unbalanced(tree, i, w):
 
 @kernel
 def pass_on(tree, q, active, w):
-    """To the leaves: changes of accelerations; returns what is left of the constraints, and how much of it changed."""
+    """To the leaves: steps of accelerations; returns what they leave of the constraints, how much of it changed, the largest
+    step by the size of accelerations, and that of joints which move a constraint."""
     residual = largest = zero(q)
-    change = w.change[0]
+    sizes, change = least_sizes(tree, residual), w.change[0]
+    residual, largest = change_held(tree, 0, change, active, residual, largest, w)
     for i in range(1, tree.nj):
         if tree.supports[i]:
             if tree.parent[i] != i - 1:
@@ -268,19 +292,26 @@ def pass_on(tree, q, active, w):
             change = act_inv(joint_placement(tree, i, q, w.turn[i]), change)
             for k in range(tree.iv[i], tree.end[i]):
                 rate = w.rate[k] - power(change, w.gain[k])
-                w.joint[k] = w.joint[k] + rate
-                change = add_along(change, tree.axis[k], rate)
+                joint = w.joint[k] + rate
+                w.joint[k], change = joint, add_along(change, tree.axis[k], rate)
+                sizes = sized(tree, k, rate, joint, sizes)
             if tree.fork_held[i]:
                 w.change[i] = change
-            if tree.ends[i]:
-                w.acceleration[i] = w.acceleration[i] + change
-            c = tree.held[i]
-            while c >= 0:
-                step = act_inv(tree.place_a[c], change) * ld(active, c)
-                miss = w.miss[c] + step
-                w.miss[c], residual = miss, largest_row(tree, c, miss, residual)
-                largest = largest_row(tree, c, step, largest)
-                c = tree.next_held[c]
+            w.acceleration[i] = w.acceleration[i] + change
+            residual, largest = change_held(tree, i, change, active, residual, largest, w)
+    return residual, largest, relative_step(sizes), sizes.near
+
+
+@kernel
+def change_held(tree, i, change, active, residual, largest, w):
+    """The same of the contacts that body i has, by a step of its acceleration; returns the largest row left, and changed."""
+    c = tree.held[i]
+    while c >= 0:
+        moved = act_inv(tree.place_a[c], change) * ld(active, c)
+        miss = w.miss[c] + moved
+        w.miss[c], residual = miss, largest_row(tree, c, miss, residual)
+        largest = largest_row(tree, c, moved, largest)
+        c = tree.next_held[c]
     return residual, largest
 
 

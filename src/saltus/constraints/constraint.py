@@ -48,6 +48,7 @@ class Constraint:
     kd: float = 0.0  # [1/s]
     weight: Array = field(repr=False, default_factory=lambda: np.ones(6))  # (6,) by which mu is multiplied, a row
     dofs: tuple[int, ...] = ()  # that the user's rows touch; none: the rows are those of two frames
+    joints: tuple[tuple[int, str], ...] = field(repr=False, default=())  # index and name of those it touches
 
     def __post_init__(self) -> None:
         where = f"constraint {self.name!r}"
@@ -68,8 +69,23 @@ class Constraint:
         """How many rows it has."""
         return len(self.rows)
 
+    def check_model(self, model: Model) -> None:
+        """Complains if the constraint was made for another model."""
+        for index, name in self.joints:
+            found = model.joints[index].name if index < model.njoints else None
+            if found != name:
+                raise ModelError(
+                    f"constraint {self.name!r} is for joint {index}, {name!r}, of another model, expected one of "
+                    f"{model.name!r}, whose joint {index} is {found!r}"
+                )
+
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         return rebuilt(self)
+
+
+def named(model: Model, *joints: int) -> tuple[tuple[int, str], ...]:
+    """Joints by index and name, by which a constraint knows its model again."""
+    return tuple((index, model.joints[index].name) for index in joints)
 
 
 def Contact(
@@ -112,6 +128,7 @@ def Contact(
     return Constraint(
         name or here.name, here.joint, here.placement, 0, np.eye(4) if anchor is None else np.asarray(anchor),
         ROWS[dim] if rows is None else tuple(rows), rows is None and dim == 3, kp, kd, np.asarray(weight),
+        joints=named(model, here.joint),
     )  # fmt: skip
 
 
@@ -228,7 +245,10 @@ def UserRows(
     if not touched or not set(touched) <= set(range(model.nv)):
         raise ModelError(f"constraint {name!r}: its dofs are {touched}, expected some of 0 to {model.nv - 1}")
     here = np.eye(4)
-    return Constraint(name, 0, here, 0, here, tuple(range(count)), False, 0.0, 0.0, np.asarray(weight), touched)
+    joints = [i for i, joint in enumerate(model.joints) if set(touched) & set(range(joint.iv, joint.iv + joint.nv))]
+    return Constraint(
+        name, 0, here, 0, here, tuple(range(count)), False, 0.0, 0.0, np.asarray(weight), touched, named(model, *joints)
+    )
 
 
 def LoopClosure(
@@ -261,7 +281,7 @@ def LoopClosure(
         )
     return Constraint(
         label, a.joint, a.placement, b.joint, b.placement, ROWS[dim] if rows is None else tuple(rows),
-        rows is None and dim == 3, kp, kd, np.asarray(weight),
+        rows is None and dim == 3, kp, kd, np.asarray(weight), joints=named(model, a.joint, b.joint),
     )  # fmt: skip
 
 
@@ -284,6 +304,7 @@ def JointLock(
         kp,
         kd,
         np.asarray(weight),
+        joints=named(model, index, lock.parent),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from functools import cache
 from importlib import import_module
@@ -20,11 +21,13 @@ from saltus.constraints.loop_aba import _loop_aba
 from saltus.constraints.nodes import Plan
 from saltus.constraints.operational_space import OSIM_METHODS, RESPONSES, FactoredOSIM
 from saltus.constraints.osim_base import _osim_base
+from saltus.constraints.precision import in_double, is_single
 from saltus.constraints.prox_ltl import _prox_ltl
 from saltus.constraints.prox_ltls import _prox_ltls
 from saltus.constraints.prox_pv import _prox_pv
-from saltus.constraints.report import iterations_of, residual_of, status_of
+from saltus.constraints.report import Reported
 from saltus.constraints.response import _response
+from saltus.constraints.scale import amplification, typical_delassus
 from saltus.constraints.system import _constrained_system, _constraint_accelerations
 from saltus.constraints.tables import ConstrainedModel
 from saltus.dynamics.rnea import gravity
@@ -62,28 +65,30 @@ TAKE_ROWS = {"prox_ltl", "prox_ltls", "kkt"}
 """Methods that take rows given by users."""
 
 
-class Solution(NamedTuple):
-    """Accelerations and forces, each with the leading shape of the inputs, and how the iteration ended."""
+RELATIVE_MU = {DOUBLE: 1e-7, SINGLE: 1e-4}
+"""The default mu, by a typical entry of the Delassus matrix (scale.py)."""
 
+LEAST_EPSILONS, MOST_RELATIVE_MU = 100.0, 1e3
+"""Of a mu that users give: beyond, no status is better than INACCURATE."""
+
+MOST_AMPLIFIED = 300.0
+"""Above, the rounding of a model's numbers to single precision may spoil accelerations by more than 1e-4 (scale.py)."""
+
+DOUBLE_ONLY = {"prox_ltl", "prox_ltls", "prox_pv", "kkt"}
+"""Methods that form a matrix, of inertias or of Delassus, whose condition takes more digits than single precision has: they
+compute in double."""
+
+
+class _Solved(NamedTuple):
     a: Array  # (..., nv) [rad/s^2, m/s^2]
     forces: Array  # (..., nm) on body a of each constraint, along its rows [N, N m]
-    report: Array  # (..., 3) iterations; largest row that is left of the constraints; and its last change
-    tolerance: float
+    report: Array  # (..., 5) iterations, residual [m/s^2, rad/s^2], its last change, imbalance, status
 
-    @property
-    def iterations(self) -> Array:
-        """(...)"""
-        return iterations_of(self.report)
 
-    @property
-    def residual(self) -> Array:
-        """(...), the largest row that is left of the constraints [m/s^2, rad/s^2]."""
-        return residual_of(self.report)
+class Solution(_Solved, Reported):
+    """Accelerations and forces, each with the leading shape of the inputs, and how the iteration ended."""
 
-    @property
-    def status(self) -> Array:
-        """(...) of `Status`."""
-        return status_of(self.report, self.tolerance)
+    __slots__ = ()
 
 
 class ConstrainedDynamics:
@@ -94,13 +99,14 @@ class ConstrainedDynamics:
         model: Model,
         constraints: Sequence[Constraint],
         method: str = "constrained_aba",
-        mu: float = 1e-6,
+        mu: float | None = None,
         tolerance: float = 1e-9,
         most_iterations: int = 50,
     ) -> None:
         """mu: the amount that is added to the Delassus matrix's diagonal [1/kg, 1/(kg m^2)]; smaller converges in fewer
-        iterations, larger keeps more digits.
-        tolerance: on what is left of the constraints [m/s^2, rad/s^2].
+        iterations, larger keeps more digits. By default it follows the number type and the masses at hand: so much of a
+        typical entry of the matrix as `RELATIVE_MU` says.
+        tolerance: on what is left of the constraints [m/s^2, rad/s^2]; more than rounding allows is not asked.
         """
         if method not in METHODS and method not in SOFT:
             raise ModelError(f"unknown method {method!r}, expected one of {', '.join([*METHODS, *SOFT])}")
@@ -115,15 +121,22 @@ class ConstrainedDynamics:
         if given and solver not in TAKE_ROWS:
             rest = ", ".join(sorted(TAKE_ROWS))
             raise ModelError(f"method {method!r} takes no rows of users, such as {given[0]!r}, expected one of {rest}")
-        if not (0 < mu < np.inf and tolerance >= 0 and most_iterations > 0):
+        if not ((mu is None or 0 < mu < np.inf) and 0 <= tolerance < np.inf and whole(most_iterations) > 0):
             raise ModelError(
                 f"mu = {mu}, tolerance = {tolerance}, most_iterations = {most_iterations}: expected positive numbers"
             )
+        for constraint in constraints:
+            constraint.check_model(model)
         self.model, self.constraints, self.method = model, tuple(constraints), method
-        self.mu, self.tolerance, self.most_iterations = mu, tolerance, most_iterations
-        self.problem = ConstrainedModel(model, constraints, mu, tolerance, iterations)
+        self._given_mu, self.tolerance, self.most_iterations = mu, tolerance, most_iterations
+        self._typical = typical_delassus(model, self.constraints)
+        self.problem = ConstrainedModel(
+            model, constraints, self.mu, tolerance, iterations, reliable=self._sensible(DOUBLE)
+        )
+        self._problems = {DOUBLE: self.problem}
+        self._double_only = solver in DOUBLE_ONLY
         self._run, self._loops = METHODS[solver], loops
-        self._plans: dict[Plan, ConstrainedModel] = {}
+        self._plans: dict[tuple[Plan, Any], ConstrainedModel] = {}
         self._actuated: dict[bytes | None, ConstrainedModel] = {}
         none = np.zeros(self.problem.nm)
         self._all: tuple[Any, ...] = (np.ones(self.problem.nc), none, none, np.zeros((self.problem.nu, model.nv)))
@@ -133,8 +146,30 @@ class ConstrainedDynamics:
         """How derivatives along directions are found, once that was looked at (derivatives/constrained_along.py)."""
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        settings = (self.method, self.mu, self.tolerance, self.most_iterations)
+        settings = (self.method, self._given_mu, self.tolerance, self.most_iterations)
         return ConstrainedDynamics, (self.model, self.constraints, *settings)
+
+    @property
+    def mu(self) -> float:
+        """What is added to the Delassus matrix's diagonal in double precision, but for the constraints' weights."""
+        return self.mu_in(DOUBLE)
+
+    def mu_in(self, dtype: Any) -> float:
+        """The same in a number type, float64 or float32."""
+        return RELATIVE_MU[np.dtype(dtype)] * self._typical if self._given_mu is None else self._given_mu
+
+    def _sensible(self, dtype: Any) -> bool:
+        """Whether mu is neither lost in the rounding of Delassus entries nor so large that nothing would change."""
+        return LEAST_EPSILONS * float(np.finfo(dtype).eps) < self.mu_in(dtype) / self._typical < MOST_RELATIVE_MU
+
+    def problem_in(self, dtype: Any) -> ConstrainedModel:
+        """The tables that kernels take for numbers of a type."""
+        if dtype not in self._problems:
+            self._problems[dtype] = ConstrainedModel(
+                self.model, self.constraints, self.mu_in(dtype), self.tolerance, self.problem.most_iterations,
+                dtype=dtype, reliable=self._sensible(dtype) and amplification(self.model) < MOST_AMPLIFIED,
+            )  # fmt: skip
+        return self._problems[dtype]
 
     def solve(
         self,
@@ -156,22 +191,27 @@ class ConstrainedDynamics:
         rows: (..., nu, nv), the rows of all `UserRows`, one below the other.
         """
         rest: tuple[Any, ...] = self._one
+        problem = self.problem
         if not (q.__class__ is np.ndarray and q.ndim == 1 and q.dtype is DOUBLE):
+            if self._double_only and all(map(is_single, (q, v, tau))):
+                return in_double(self.solve, q, v, tau, active, target, start, external, rows)
             rest = self.defaults(q, v, tau)[: len(self._one)]
+            problem = self.problem_in(rest[0].dtype)
         if rows is not None or self.problem.nu:
             rows = self._checked(rows)
         if external is not None:
             tau = tau + (gravity(self.model, q) - gravity(self.model, q, external))
         if not (active is target is start is rows is None):
+            if active is not None:
+                check_active(active)
             given = zip((active, target, start, rows), rest, strict=False)
             rest = tuple(default if value is None else value for value, default in given)
-        a, forces, report = self._run(self.problem, (q, v, tau, *rest))
-        return Solution(a, forces, report, self.tolerance)
+        return Solution(*self._run(problem, (q, v, tau, *rest)))
 
     def defaults(self, *arrays: Any) -> tuple[Any, ...]:
         """All constraints active, no targets, no start, no rows: of the type of these arrays, and where they are."""
         q, on_gpu = arrays[0], hasattr(arrays[0], "__cuda_array_interface__")
-        dtype = SINGLE if all(map(_is_single, arrays)) else DOUBLE
+        dtype = SINGLE if all(map(is_single, arrays)) else DOUBLE
         key = (dtype, on_gpu or (q.shape[:-1] if isinstance(q, np.ndarray) else ()))
         rest = self._kept.get(key)
         if rest is None:
@@ -205,7 +245,7 @@ class ConstrainedDynamics:
         out: an earlier result, whose memory the matrices of an analytical one take.
 
         The solution comes along. Rows of users count as constant. Redundant constraints are no problem; where they
-        contradict each other (`solution.status`), forces grow with every iteration, and only `ad` follows it.
+        contradict each other (`status`), forces grow with every iteration: only `ad` follows it, analytical ones are NaN.
 
         >>> import numpy as np, saltus as sl
         >>> robot = sl.load_robot("quadruped")
@@ -256,6 +296,8 @@ class ConstrainedDynamics:
         everything, _, _, given = self.defaults(q, v)
         if rows is not None or self.problem.nu:
             given = self._checked(rows)
+        if active is not None:
+            check_active(active)
         return everything if active is None else active, given
 
     def impact(
@@ -286,9 +328,10 @@ class ConstrainedDynamics:
         >>> bool(np.abs(speed).max() < 1e-8), bool(after.impulses[2] > 0)
         (True, True)
         """
+        if is_single(q) and is_single(v):
+            return in_double(self.impact, q, v, active, restitution, rows)
         inputs = self.impact_inputs(q, v, active, restitution, rows)
-        after, impulses, report = _impact.call(self.problem, (q, v, *inputs))
-        return Impact(after, impulses, report, self.tolerance)
+        return Impact(*_impact.call(self.problem, (q, v, *inputs)))
 
     def impact_inputs(
         self, q: Any, v: Any, active: ArrayLike | None, restitution: ArrayLike, rows: ArrayLike | None
@@ -296,7 +339,7 @@ class ConstrainedDynamics:
         """Activities, restitutions and the user's rows, as kernels take them."""
         held, given = self.held(q, v, active, rows)
         if not hasattr(restitution, "__cuda_array_interface__"):
-            restitution = self._spread(restitution, SINGLE if _is_single(q) and _is_single(v) else DOUBLE)
+            restitution = self._spread(restitution, SINGLE if is_single(q) and is_single(v) else DOUBLE)
             if hasattr(q, "__cuda_array_interface__"):
                 from saltus.kernel.cuda import to_device
 
@@ -355,9 +398,10 @@ class ConstrainedDynamics:
         >>> bool(np.abs(dynamics.solve(q, still, standing.tau).a).max() < 1e-8)
         True
         """
+        if all(map(is_single, (q, v, a))):
+            return in_double(self.inverse_dynamics, q, v, a, active, actuated, rows)
         inputs = (q, v, a, *self.held(q, v, active, rows))
-        tau, forces, report = _inverse_dynamics.call(self._driven(actuated), inputs)
-        return InverseDynamics(tau, forces, report, self.tolerance)
+        return InverseDynamics(*_inverse_dynamics.call(self._driven(actuated), inputs))
 
     def _checked(self, rows: ArrayLike) -> ArrayLike:
         """The user's rows; kernels check the rest of them."""
@@ -419,6 +463,8 @@ class ConstrainedDynamics:
         structure of the tree.
         rows: as in `solve`.
         """
+        if M is None:
+            self.problem.refuse_weightless("factor")
         everything, nothing, _, given = self.defaults(q)
         if rows is not None or self.problem.nu:
             given = self._checked(rows)
@@ -436,7 +482,7 @@ class ConstrainedDynamics:
         name = self._osim_method(method, able, "pv_r")
         plan = OSIM_METHODS[name].delassus
         assert plan is not None
-        return OSIM_METHODS[name].algorithm.call(self._planned(plan), (q, self._active(q, active)))
+        return OSIM_METHODS[name].algorithm.call(self._planned(plan, q), (q, self._active(q, active)))
 
     def osim(self, q: ArrayLike, active: ArrayLike | None = None, method: str | None = None) -> Array:
         """The damped operational-space inertia matrix (J M^-1 J^T + mu)^-1 (..., nm, nm) at `q` (..., nq).
@@ -448,7 +494,7 @@ class ConstrainedDynamics:
         chosen = OSIM_METHODS[name]
         if chosen.algorithm is _osim_base:
             return self.osim_factors(q, active, name).matrix
-        return chosen.algorithm.call(self._planned(chosen.osim), (q, self._active(q, active)))
+        return chosen.algorithm.call(self._planned(chosen.osim, q), (q, self._active(q, active)))
 
     def osim_factors(self, q: ArrayLike, active: ArrayLike | None = None, method: str = "caba_f") -> FactoredOSIM:
         """The same of a floating robot as B - Z C Z^T: what limbs do, and what their base adds.
@@ -456,7 +502,7 @@ class ConstrainedDynamics:
         method: "caba_f" or "pv_f".
         """
         able = [name for name, method in OSIM_METHODS.items() if method.algorithm is _osim_base]
-        problem = self._planned(OSIM_METHODS[self._osim_method(method, able, method)].osim)
+        problem = self._planned(OSIM_METHODS[self._osim_method(method, able, method)].osim, q)
         return FactoredOSIM(problem, *_osim_base.call(problem, (q, self._active(q, active))))
 
     def delassus_times(self, q: ArrayLike, x: ArrayLike, active: ArrayLike | None = None) -> Array:
@@ -470,7 +516,7 @@ class ConstrainedDynamics:
     def _respond(self, what: str, q: ArrayLike, x: ArrayLike, active: ArrayLike | None) -> Array:
         if self._loops:
             raise ModelError(f"{what}_times is for contacts; {self._loops[0]!r} ties two bodies")
-        return _response.call(self._planned(RESPONSES[what]), (q, self._active(q, active), x))
+        return _response.call(self._planned(RESPONSES[what], q), (q, self._active(q, active), x))
 
     def _osim_method(self, method: str | None, able: list[str], default: str) -> str:
         name = method or ("ltl" if self._loops else default)
@@ -480,14 +526,19 @@ class ConstrainedDynamics:
             raise ModelError(f"method {name!r} is for contacts; {self._loops[0]!r} ties two bodies, expected 'ltl'")
         return name
 
-    def _planned(self, plan: Plan) -> ConstrainedModel:
+    def _planned(self, plan: Plan, q: ArrayLike) -> ConstrainedModel:
         if self.problem.nu:
             raise ModelError("Delassus and operational-space matrices are for frames, expected no UserRows")
-        if plan not in self._plans:
-            self._plans[plan] = ConstrainedModel(self.model, self.constraints, self.mu, plan=plan)
-        return self._plans[plan]
+        key = plan, SINGLE if is_single(q) else DOUBLE
+        if key not in self._plans:
+            self._plans[key] = ConstrainedModel(
+                self.model, self.constraints, self.mu_in(key[1]), plan=plan, dtype=key[1]
+            )
+        return self._plans[key]
 
     def _active(self, q: ArrayLike, active: ArrayLike | None) -> ArrayLike:
+        if active is not None:
+            check_active(active)
         return self.defaults(q)[0] if active is None else active
 
 
@@ -497,6 +548,20 @@ def _differentiation(name: str) -> Any:
     return import_module(f"saltus.derivatives.{name}")
 
 
-def _is_single(array: Any) -> bool:
-    interface = getattr(array, "__cuda_array_interface__", None)
-    return (getattr(array, "dtype", None) if interface is None else np.dtype(interface["typestr"])) == SINGLE
+def check_active(active: Any) -> None:
+    """Constraints hold or do not; those on a GPU are not looked at."""
+    if not hasattr(active, "__cuda_array_interface__"):
+        values = np.asarray(active)
+        wrong = values[(values != 0) & (values != 1)]
+        if wrong.size:
+            raise ValueError(
+                f"active has the entry {wrong.flat[0]}, expected 1 for constraints that hold and 0 for others"
+            )
+
+
+def whole(count: Any) -> int:
+    """A count, which is an integer."""
+    try:
+        return operator.index(count)
+    except TypeError:
+        raise ModelError(f"most_iterations = {count!r}: expected an integer") from None

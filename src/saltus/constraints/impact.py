@@ -26,11 +26,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from saltus.arrays import Array
+from saltus.constraints.convergence import Sizes
 from saltus.constraints.prox_ltl import WORK, settle
 from saltus.constraints.report import Reported
 from saltus.constraints.system import aim_rows, collect_bodies, move_bodies, take_rows
 from saltus.constraints.tables import constrained
-from saltus.kernel import ld, st, zero
+from saltus.kernel import fabs, ld, maximum, st, zero
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,14 +40,14 @@ class Impact(Reported):
 
     v: Array  # (..., nv) after the impact [rad/s, m/s]
     impulses: Array  # (..., nm) on body a of each constraint, along its rows [N s, N m s]
-    report: Array  # (..., 3) iterations; largest row that is left of the constraints [m/s, rad/s]; and its last change
-    tolerance: float
+    report: Array  # (..., 5) iterations, residual [m/s, rad/s], its last change, imbalance, status
 
 
 @constrained(
     inputs={"q": "nq", "v": "nv", "active": "nc", "restitution": "nc", "rows": "nu nv"},
-    outputs={"after": "nv", "impulses": "nm", "report": "3"},
+    outputs={"after": "nv", "impulses": "nm", "report": "5"},
     work=WORK,
+    inverts_inertia=True,
 )
 def _impact(tree, q, v, active, restitution, rows, w, after, impulses, report):
     nv, o = tree.nv, zero(q)
@@ -57,8 +58,10 @@ def _impact(tree, q, v, active, restitution, rows, w, after, impulses, report):
     aim_rows(tree, active, w.push, w, w.J, w.goal)
     take_rows(tree, active, w.push, rows, w.J, w.goal)
 
+    size = o
     for k in range(nv):  # in no time, only impulses count
         st(w.rest, k, o)
+        size = maximum(size, fabs(ld(v, k)))
     for c in range(tree.nc):
         for r in range(tree.first_row[c], tree.end_row[c]):
             speed = o
@@ -66,6 +69,6 @@ def _impact(tree, q, v, active, restitution, rows, w, after, impulses, report):
                 k = tree.mover[n]
                 speed = speed + ld(w.J, r * nv + k) * ld(v, k)
             st(w.goal, r, -(1.0 + ld(restitution, c)) * speed)
-    settle(tree, w, after, impulses, report)
+    settle(tree, Sizes(o, size, o, size), w, after, impulses, report)
     for k in range(nv):
         st(after, k, ld(after, k) + ld(v, k))

@@ -36,6 +36,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from saltus.arrays import Array
+from saltus.constraints.convergence import conclude
 from saltus.constraints.dense import factor_block, solve_block
 from saltus.constraints.report import Reported
 from saltus.constraints.system import AXES, BODIES, aim_rows, move_accelerated, take_rows
@@ -58,13 +59,15 @@ class InverseDynamics(Reported):
 
     tau: Array  # (..., nv), zero where there is no actuator [N m, N]
     forces: Array  # (..., nm) on body a of each constraint, along its rows [N, N m]
-    report: Array  # (..., 3) iterations; largest row without actuator that is left [N m, N]; and its last change
-    tolerance: float
+    report: (
+        Array  # (..., 5) iterations, residual (largest row without actuator that is left) [N m, N], its last change,
+    )
+    # imbalance, status
 
 
 @constrained(
     inputs={"q": "nq", "v": "nv", "a": "nv", "active": "nc", "rows": "nu nv"},
-    outputs={"tau": "nv", "forces": "nm", "report": "3"},
+    outputs={"tau": "nv", "forces": "nm", "report": "5"},
     work=WORK,
 )
 def _inverse_dynamics(tree, q, v, a, active, rows, w, tau, forces, report):
@@ -78,6 +81,11 @@ def _inverse_dynamics(tree, q, v, a, active, rows, w, tau, forces, report):
     assemble(tree, w)
     factor_block(w.normal, w.scale, tree.passives[0], 0, tree.passives[0])
 
+    size = o
+    for k in range(nv):
+        size = maximum(size, fabs(ld(w.torque, k)))
+    # Forces have no natural size as accelerations have gravity: those of a light robot are held to less.
+    allowed = maximum(tree.tolerance[0] * minimum(size, lift(1.0, o)), tree.rounding[0] * size)
     residual, change, count, going = o, o, o, less(-1.0, o)
     for _ in range(tree.most_iterations[0]):
         if some(going):
@@ -85,7 +93,7 @@ def _inverse_dynamics(tree, q, v, a, active, rows, w, tau, forces, report):
             newer, moved = share(tree, alive, w)
             residual, change = select(going, newer, residual), select(going, moved, change)
             count = count + alive
-            going = less(tree.tolerance[0], minimum(residual, change))
+            going = less(allowed, minimum(residual, change))
 
     for c in range(tree.nc):
         for r in range(tree.first_row[c], tree.end_row[c]):
@@ -98,9 +106,7 @@ def _inverse_dynamics(tree, q, v, a, active, rows, w, tau, forces, report):
         st(tau, k, ld(w.torque, k))
     for i in range(tree.passives[0]):
         st(tau, tree.passive[i], o)
-    st(report, 0, count)
-    st(report, 1, residual)
-    st(report, 2, change)
+    conclude(tree, count, residual, change, o, allowed, report)  # torques balance whatever forces leave
 
 
 @kernel

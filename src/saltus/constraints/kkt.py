@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from saltus.arrays import Array
+from saltus.constraints.report import Status
 from saltus.constraints.system import _constrained_system
 from saltus.constraints.tables import ConstrainedModel
 
@@ -21,6 +22,7 @@ RANK = 1e-11
 
 def solve_kkt(problem: ConstrainedModel, inputs: tuple[Any, ...]) -> tuple[Array, Array, Array]:
     """(a, forces, report) for inputs (q, v, tau, active, target, start, rows), as the kernels of other methods do."""
+    problem.refuse_weightless("kkt")
     q, v, tau, active, target, _, rows = inputs
     M, rest, J, goal = _constrained_system.call(problem, (q, v, tau, active, target, rows))
     scale = 1.0 / np.sqrt(problem.mu)
@@ -29,9 +31,16 @@ def solve_kkt(problem: ConstrainedModel, inputs: tuple[Any, ...]) -> tuple[Array
     J, goal = J * scale[:, None], goal * scale
     forces = np.einsum("...ij,...j", np.linalg.pinv(J @ response, rtol=RANK, hermitian=True), goal - _times(J, free))
     a = free + _times(response, forces)
-    miss = np.abs(_times(J, a) - goal) / scale
-    residual = miss.max(-1, initial=0.0)
-    report = np.stack([np.ones_like(residual), residual, np.zeros_like(residual)], -1)
+    left = np.linalg.solve(M, (rest + _times(np.swapaxes(J, -1, -2), forces) - _times(M, a))[..., None])[..., 0]
+    a = a + left
+    residual = (np.abs(_times(J, a) - goal) / scale).max(-1, initial=0.0)
+    size = np.abs(a).max(-1, initial=np.abs(problem.model.gravity).max())
+    imbalance = np.abs(left).max(-1, initial=0.0) / np.maximum(size, np.finfo(size.dtype).tiny)
+    met = residual <= np.maximum(problem.tolerance, problem.rounding * size)
+    status = np.where(met, Status.CONVERGED, Status.LEAST_SQUARES)
+    status = np.where(imbalance <= problem.settled, status, Status.INACCURATE)  # also if something is NaN
+    zero = np.zeros_like(residual)
+    report = np.stack([zero + 1, residual, zero, imbalance, status], -1)
     on = np.repeat(active, [constraint.dim for constraint in problem.constraints], axis=-1)
     return a, forces * scale * on, report
 

@@ -32,10 +32,11 @@ the tree. A contact is a constraint whose body b is the world.
 from __future__ import annotations
 
 from saltus.constraints.constrained_aba import as_force
+from saltus.constraints.convergence import conclude, goes_on, least_sizes, limit, relative_step, sized
 from saltus.constraints.measure import largest_row, load_rows, separation, store_rows, weighted
 from saltus.constraints.six import Six, act_six, less_product, row, symmetric_part, transposed
 from saltus.constraints.tables import constrained
-from saltus.kernel import Layout, kernel, ld, less, lift, minimum, select, some, st, zero
+from saltus.kernel import Layout, kernel, ld, less, lift, maximum, select, some, st, zero
 from saltus.model.joint_kernels import add_along, add_motion, carried, component, joint_placement, joint_turn
 from saltus.spatial.algebra import (
     SE3,
@@ -68,8 +69,9 @@ WORK = Layout(
 
 @constrained(
     inputs={"q": "nq", "v": "nv", "tau": "nv", "active": "nc", "target": "nm", "start": "nm"},
-    outputs={"a": "nv", "forces": "nm", "report": "3"},
+    outputs={"a": "nv", "forces": "nm", "report": "5"},
     work=WORK,
+    inverts_inertia=True,
 )
 def _loop_aba(tree, q, v, tau, active, target, start, w, a, forces, report):
     o = zero(q)
@@ -81,21 +83,20 @@ def _loop_aba(tree, q, v, tau, active, target, start, w, a, forces, report):
         st(a, k, o)
     for c in range(tree.nc):
         w.miss[c] = (seen_motion(tree, c, w.acceleration, w) - w.goal[c]) * ld(active, c)
-    residual, change, count, going = o, o, o, less(-1.0, o)
+    residual, change, count, near, going = o, o, o, o, less(-1.0, o)
+    step, before = lift(1e300, o), lift(1e300, o)
     for _ in range(tree.most_iterations[0]):
         if some(going):
             alive = select(going, lift(1.0, o), o)
             push_back(tree, q, tau, alive, w, a)
-            step(tree, q, w, a)
+            stepped, near = take_step(tree, q, w, a)
             newer, moved = measure(tree, active, alive, w)
             residual, change = select(going, newer, residual), select(going, moved, change)
-            count = count + alive
-            going = less(tree.tolerance[0], minimum(residual, change))
+            before, step, count = select(going, step, before), select(going, stepped, step), count + alive
+            going = goes_on(tree, residual, change, step, before, near)
     for c in range(tree.nc):
         store_rows(tree, c, w.push[c], forces)
-    st(report, 0, count)
-    st(report, 1, residual)
-    st(report, 2, change)
+    conclude(tree, count, maximum(residual, near * tree.rounding[0]), change, step, limit(tree, near), report)
 
 
 @kernel
@@ -232,6 +233,8 @@ def take_over(tree, t, parent, tie, w):
 def seen_motion(tree, c, motions, w):
     """What constraint c sees of the motions of its bodies; the world has none."""
     a, b = tree.body_a[c], tree.body_b[c]
+    if a == 0 and b == 0:
+        return w.change[0]
     if a == 0:
         return -act(w.seen[c], motions[b])
     if b == 0:
@@ -263,17 +266,22 @@ def push_back(tree, q, tau, alive, w, a):
 
 
 @kernel
-def step(tree, q, w, a):
-    """To the leaves: steps of accelerations."""
+def take_step(tree, q, w, a):
+    """To the leaves: steps of accelerations; returns the largest by their size, and that of joints which move
+    a constraint."""
+    sizes = least_sizes(tree, zero(q))
     for i in range(1, tree.nj):
         change = act_inv(joint_placement(tree, i, q, w.turn[i]), w.change[tree.parent[i]])
         for k in range(tree.iv[i], tree.end[i]):
             rate = w.rate[k] - power(change, w.gain[k])
             for t in range(tree.first_tie[i], tree.end_tie[i]):
                 rate = rate - power(w.change[tree.tied[t]], w.tie_gain[first_gain(tree, i, k) + t])
-            st(a, k, ld(a, k) + rate)
+            joint = ld(a, k) + rate
+            st(a, k, joint)
             change = add_along(change, tree.axis[k], rate)
+            sizes = sized(tree, k, rate, joint, sizes)
         w.change[i], w.acceleration[i] = change, w.acceleration[i] + change
+    return relative_step(sizes), sizes.near
 
 
 @kernel

@@ -49,7 +49,7 @@ WORK = Layout(
 )
 
 
-@constrained(inputs={"q": "nq", "active": "nc"}, outputs={"matrix": "nm nm symmetric"}, work=WORK)
+@constrained(inputs={"q": "nq", "active": "nc"}, outputs={"matrix": "nm nm symmetric"}, work=WORK, inverts_inertia=True)
 def _osim(tree, q, active, w, matrix):
     begin(tree, active, w)
     collect(tree, q, active, 0, w)

@@ -27,7 +27,12 @@ from saltus.spatial.inertia import column, without
 WORK = OSIM_WORK.extended(nm={"reply": Force})
 
 
-@constrained(inputs={"q": "nq", "active": "nc"}, outputs={"B": "nm nm zeroed", "Z": "nm 6", "C": "6 6"}, work=WORK)
+@constrained(
+    inputs={"q": "nq", "active": "nc"},
+    outputs={"B": "nm nm zeroed", "Z": "nm 6", "C": "6 6"},
+    work=WORK,
+    inverts_inertia=True,
+)
 def _osim_base(tree, q, active, w, B, Z, C):
     o, base, nm = zero(q), tree.base[0], tree.nm
     begin(tree, active, w)

@@ -32,7 +32,7 @@ WORK = Layout(
 )
 
 
-@constrained(inputs={"q": "nq", "active": "nc"}, outputs={"matrix": "nm nm symmetric"}, work=WORK)
+@constrained(inputs={"q": "nq", "active": "nc"}, outputs={"matrix": "nm nm symmetric"}, work=WORK, inverts_inertia=True)
 def _osim_ltl(tree, q, active, w, matrix):
     nv, nm = tree.nv, tree.nm
     place_bodies(tree, q, w)

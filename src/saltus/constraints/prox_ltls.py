@@ -25,10 +25,11 @@ Reference: A. Sathya, J. Carpentier, Constrained articulated body dynamics algor
 
 from __future__ import annotations
 
+from saltus.constraints.convergence import conclude, goes_on, least_sizes, limit, relative_step, sized
 from saltus.constraints.system import AXES, BODIES, aim_rows, move_bodies, take_rows
 from saltus.constraints.tables import constrained
 from saltus.dynamics.ltl import factor, solve
-from saltus.kernel import Layout, fabs, kernel, ld, less, lift, maximum, minimum, select, some, st, zero
+from saltus.kernel import Layout, fabs, kernel, ld, less, lift, maximum, select, some, st, zero
 from saltus.spatial.algebra import Force, Vec3, power
 from saltus.spatial.inertia import Sym6, act_sym6, as_sym6, scaled
 
@@ -43,8 +44,9 @@ WORK = Layout(
 
 @constrained(
     inputs={"q": "nq", "v": "nv", "tau": "nv", "active": "nc", "target": "nm", "start": "nm", "rows": "nu nv"},
-    outputs={"a": "nv", "forces": "nm", "report": "3"},
+    outputs={"a": "nv", "forces": "nm", "report": "5"},
     work=WORK,
+    inverts_inertia=True,
 )
 def _prox_ltls(tree, q, v, tau, active, target, start, rows, w, a, forces, report):
     nv, o = tree.nv, zero(q)
@@ -61,26 +63,36 @@ def _prox_ltls(tree, q, v, tau, active, target, start, rows, w, a, forces, repor
             w.miss[r] = -w.goal[r]  # as long as nothing accelerates
     for k in range(nv):
         st(a, k, o)
-    residual, change, count, going = o, o, o, less(-1.0, o)
+    residual, change, count, near, going = o, o, o, o, less(-1.0, o)
+    step, before = lift(1e300, o), lift(1e300, o)
     for _ in range(tree.most_iterations[0]):
         if some(going):
             alive = select(going, lift(1.0, o), o)
             find_step(tree, w, a)
             solve(tree.joined, nv, w.M, w.pivot, w.step)
-            for k in range(nv):
-                w.step[k] = w.step[k] * alive
-                st(a, k, ld(a, k) + w.step[k])
+            stepped, near = take_step(tree, alive, least_sizes(tree, o), w.step, a)
             newer, moved = measure(tree, w)
             for r in range(tree.nm):
                 w.push[r] = w.push[r] - w.miss[r] * alive / tree.mu[r]
             residual, change = select(going, newer, residual), select(going, moved, change)
-            count = count + alive
-            going = less(tree.tolerance[0], minimum(residual, change))
+            before, step, count = select(going, step, before), select(going, stepped, step), count + alive
+            going = goes_on(tree, residual, change, step, before, near)
     for r in range(tree.nm):
         st(forces, r, w.push[r])
-    st(report, 0, count)
-    st(report, 1, residual)
-    st(report, 2, change)
+    conclude(tree, count, maximum(residual, near * tree.rounding[0]), change, step, limit(tree, near), report)
+
+
+@kernel
+def take_step(tree, alive, sizes, step, a):
+    """a + step; returns the largest entry of the step by the size of accelerations, and that of joints which move a
+    constraint; `sizes` are the least there are."""
+    for k in range(tree.nv):
+        change = ld(step, k) * alive
+        joint = ld(a, k) + change
+        st(step, k, change)
+        st(a, k, joint)
+        sizes = sized(tree, k, change, joint, sizes)
+    return relative_step(sizes), sizes.near
 
 
 @kernel

@@ -26,9 +26,10 @@ Reference: A. Sathya, J. Carpentier, Constrained articulated body dynamics algor
 
 from __future__ import annotations
 
-from saltus.constraints.constrained_aba import place_and_aim
+from saltus.constraints.constrained_aba import as_force, measure_held, place_and_aim
+from saltus.constraints.convergence import conclude, least_sizes, limit, relative_step, sized
 from saltus.constraints.dense import factor_block, solve_block
-from saltus.constraints.prox_ltl import ROUNDING
+from saltus.constraints.measure import load_rows
 from saltus.constraints.tables import constrained
 from saltus.kernel import Layout, fabs, kernel, ld, less, lift, maximum, minimum, select, some, st, zero
 from saltus.model.joint_kernels import add_along, carried, component, joint_placement
@@ -39,8 +40,8 @@ WORK = Layout(
     nj={"turn": Vec2, "velocity": Motion, "fall": Vec3, "inertia": Sym6, "force": Force, "acceleration": Motion,
         "change": Motion, "place": SE3},
     nv={"gain": Force, "rate": None, "inverse": None},
-    nc={"goal": Motion, "push": Force},
-    nm={"row": Force, "left": None, "lam": None, "step": None, "miss": None, "scale": None, "reply": Force,
+    nc={"goal": Motion, "push": Force, "miss": Motion},
+    nm={"row": Force, "left": None, "lam": None, "step": None, "missed": None, "scale": None, "reply": Force,
         "diagonal": None},
     nmv={"share": None},
     nmm={"dual": None},
@@ -49,8 +50,9 @@ WORK = Layout(
 
 @constrained(
     inputs={"q": "nq", "v": "nv", "tau": "nv", "active": "nc", "target": "nm", "start": "nm"},
-    outputs={"a": "nv", "forces": "nm", "report": "3"},
+    outputs={"a": "nv", "forces": "nm", "report": "5"},
     work=WORK,
+    inverts_inertia=True,
 )
 def _prox_pv(tree, q, v, tau, active, target, start, w, a, forces, report):
     o = zero(q)
@@ -58,6 +60,10 @@ def _prox_pv(tree, q, v, tau, active, target, start, w, a, forces, report):
     begin_rows(tree, active, start, w)
     collect_rows(tree, q, v, tau, w)
     noise = factor_dual(tree, o, w)
+    allowed = o
+    for p in range(tree.nm):
+        allowed = maximum(allowed, fabs(w.left[p]))
+    allowed = limit(tree, allowed)
     residual, change, count, going = o, o, o, less(-1.0, o)
     for _ in range(tree.most_iterations[0]):
         if some(going):
@@ -66,13 +72,13 @@ def _prox_pv(tree, q, v, tau, active, target, start, w, a, forces, report):
             moved = maximum(o, moved - noise * newer)
             residual, change = select(going, newer, residual), select(going, moved, change)
             count = count + alive
-            going = less(tree.tolerance[0], minimum(residual, change))
+            going = less(allowed, minimum(residual, change))
     roll_out(tree, q, v, w, a)
     for p in range(tree.nm):
         st(forces, tree.row_at[p], w.lam[p])
-    st(report, 0, count)
-    st(report, 1, residual)
-    st(report, 2, change)
+    residual = check_rows(tree, active, forces, w)
+    step, near = check_balance(tree, q, tau, a, w)
+    conclude(tree, count, maximum(residual, near * tree.rounding[0]), change, step, limit(tree, near), report)
 
 
 @kernel
@@ -84,7 +90,9 @@ def begin_rows(tree, active, start, w):
         on = ld(active, c)
         w.row[p] = tree.row_force[p] * on
         w.left[p] = -(component(w.goal[c], tree.row_axis[r]) * on)
-        w.lam[p], w.miss[p] = ld(start, r) * on, lift(1e300, o)
+        if tree.body_a[c] == 0:
+            w.left[p] = w.left[p] + power(w.acceleration[0], w.row[p])
+        w.lam[p], w.missed[p] = ld(start, r) * on, lift(1e300, o)
         for s in range(p + 1):
             st(w.dual, p * tree.nm + s, o)
         st(w.dual, p * tree.nm + p, lift(tree.mu[r], o))
@@ -160,7 +168,7 @@ def factor_dual(tree, o, w):
     first, base, noise = 0, tree.base[0], o
     for p in range(tree.nm):
         diagonal, mu = ld(w.dual, p * tree.nm + p), tree.mu[tree.row_at[p]]
-        w.diagonal[p], noise = diagonal - mu, maximum(noise, diagonal * (ROUNDING / mu))
+        w.diagonal[p], noise = diagonal - mu, maximum(noise, diagonal * (tree.rounding[0] / mu))
         for s in range(p):
             st(w.dual, s * tree.nm + p, ld(w.dual, p * tree.nm + s))
     while first < tree.nm:
@@ -205,8 +213,8 @@ def iterate(tree, tau, alive, w):
         step = w.step[p] * alive
         miss = step * tree.mu[tree.row_at[p]]
         residual = maximum(residual, fabs(miss))
-        change = maximum(change, fabs(miss - w.miss[p]))
-        w.miss[p], w.lam[p] = miss, w.lam[p] + step
+        change = maximum(change, fabs(miss - w.missed[p]))
+        w.missed[p], w.lam[p] = miss, w.lam[p] + step
     return residual, change
 
 
@@ -265,3 +273,46 @@ def roll_out(tree, q, v, w, a):
                 st(a, k, rate)
                 acceleration = add_along(acceleration, tree.axis[k], rate)
             w.acceleration[i] = acceleration
+
+
+@kernel
+def check_rows(tree, active, forces, w):
+    """What accelerations truly leave of the constraints."""
+    o = zero(active)
+    residual = o
+    for c in range(tree.nc):
+        w.push[c] = as_force(load_rows(tree, c, forces, o))
+    for i in range(tree.nj):
+        residual = measure_held(tree, i, w.acceleration[i], active, residual, w)
+    return residual
+
+
+@kernel
+def check_balance(tree, q, tau, a, w):
+    """What is left of the equations of motion: the largest step of accelerations that would answer it, by their size; and
+    that of joints which move a constraint."""
+    o = zero(q)
+    for i in range(1, tree.nj):
+        body, velocity = tree.inertia[i], w.velocity[i]
+        w.force[i] = body @ w.acceleration[i] + cross_force(velocity, body @ velocity)
+        c = tree.held[i]
+        while c >= 0:
+            w.force[i] = w.force[i] - act_force(tree.place_a[c], w.push[c])
+            c = tree.next_held[c]
+    for i in range(tree.nj - 1, 0, -1):
+        f, parent = w.force[i], tree.parent[i]
+        for k in range(tree.end[i] - 1, tree.iv[i] - 1, -1):
+            torque = ld(tau, k) - tree.armature[k] * ld(a, k) - component(f, tree.axis[k])
+            f = f + w.gain[k] * torque
+            w.rate[k] = w.inverse[k] * torque
+        if parent > 0:
+            w.force[parent] = w.force[parent] + act_force(joint_placement(tree, i, q, w.turn[i]), f)
+    sizes = least_sizes(tree, o)
+    w.change[0] = Motion(Vec3(o, o, o), Vec3(o, o, o))
+    for i in range(1, tree.nj):
+        change = act_inv(joint_placement(tree, i, q, w.turn[i]), w.change[tree.parent[i]])
+        for k in range(tree.iv[i], tree.end[i]):
+            rate = w.rate[k] - power(change, w.gain[k])
+            sizes, change = sized(tree, k, rate, ld(a, k), sizes), add_along(change, tree.axis[k], rate)
+        w.change[i] = change
+    return relative_step(sizes), sizes.near

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import IntEnum
+from typing import Any
 
 import numpy as np
 
@@ -12,43 +14,57 @@ from saltus.arrays import Array
 class Status(IntEnum):
     """How an iteration ended."""
 
-    CONVERGED = 0  # all constraints are met to the tolerance
+    CONVERGED = 0  # all constraints are met to the tolerance, and so are the equations of motion
     LEAST_SQUARES = (
         1  # they contradict each other: accelerations do not change any more, and miss them as little as can be
     )
     STOPPED = 2  # after the most iterations allowed
+    INACCURATE = 3  # rounding keeps accelerations from settling: `imbalance` says how far off they may be
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __format__(self, form: str) -> str:  # not that of a number: an f-string has the name, too
+        return format(self.name, form)
 
 
-def iterations_of(report: Array) -> Array:
-    return report[..., 0].astype(int)
-
-
-def residual_of(report: Array) -> Array:
-    return report[..., 1]
-
-
-def status_of(report: Array, tolerance: float) -> Array:
-    still = np.where(report[..., 2] <= tolerance, Status.LEAST_SQUARES, Status.STOPPED)
-    return np.where(report[..., 1] <= tolerance, Status.CONVERGED, still)
+def void(report: Any, results: Iterable[Any]) -> None:
+    """Overwrite with NaN what constraints that contradict each other leave without meaning."""
+    if report.__class__ is np.ndarray and not (report[..., 4] == Status.LEAST_SQUARES).any():
+        return
+    on_host = hasattr(report, "copy_to_host")  # Numba's arrays on a GPU cannot be compared or masked there
+    where = (report.copy_to_host() if on_host else report)[..., 4] == Status.LEAST_SQUARES
+    for result in results:
+        if on_host:
+            values = result.copy_to_host()
+            values[where] = np.nan
+            result.copy_to_device(values)
+        else:
+            result[where] = np.nan
 
 
 class Reported:
-    """What a result says about its iteration."""
+    """What a result says about its iteration, by the numbers that `conclude` writes (convergence.py)."""
 
     report: Array
-    tolerance: float
 
     @property
     def iterations(self) -> Array:
         """(...)"""
-        return iterations_of(self.report)
+        return self.report[..., 0].astype(int)
 
     @property
     def residual(self) -> Array:
         """(...), the largest row that is left of what was asked for, in its units."""
-        return residual_of(self.report)
+        return self.report[..., 1]
 
     @property
-    def status(self) -> Array:
-        """(...) of `Status`."""
-        return status_of(self.report, self.tolerance)
+    def imbalance(self) -> Array:
+        """(...), what is left of the equations of motion: how far their errors move what was found, by its largest entry."""
+        return self.report[..., 3]
+
+    @property
+    def status(self) -> Any:
+        """(...) of `Status`; one sample's is a member."""
+        status = self.report[..., 4]
+        return Status(int(status)) if status.ndim == 0 else status.astype(int)

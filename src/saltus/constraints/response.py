@@ -26,7 +26,7 @@ WORK = Layout(
 )
 
 
-@constrained(inputs={"q": "nq", "active": "nc", "x": "nm"}, outputs={"y": "nm"}, work=WORK)
+@constrained(inputs={"q": "nq", "active": "nc", "x": "nm"}, outputs={"y": "nm"}, work=WORK, inverts_inertia=True)
 def _response(tree, q, active, x, w, y):
     collect(tree, q, active, x, w)
     roll_out(tree, q, active, x, w, y)

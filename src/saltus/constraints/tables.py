@@ -23,7 +23,7 @@ CONSTRAINT_INTS: Layout = INTS.extended(
     nj=dict.fromkeys(("held", "supports", "inner", "near", "last_held", "fork_held", "ends", "last_end",
                       "first_under", "end_under", "node", "node_above", "first_at",
                       "first_tie", "end_tie", "first_gain", "first_pair")),
-    nv=dict.fromkeys(("joined", "passive", "first_touched", "end_touched", "first_felt", "end_felt")),
+    nv=dict.fromkeys(("joined", "carries", "passive", "first_touched", "end_touched", "first_felt", "end_felt")),
     nc=dict.fromkeys(("body_a", "body_b", "point", "next_held", "first_row", "end_row", "first_mover", "end_mover",
                       "tie", "swapped", "given")),
     nm=dict.fromkeys(("row_axis", "before", "row_at", "holder", "block_end")),
@@ -36,6 +36,7 @@ CONSTRAINT_INTS: Layout = INTS.extended(
 `next_held`: the next one there. `row_axis`: which of the six rows it is; `before`: the row before it, the tree along
 which a dense matrix is factored. `mover`: the degrees of freedom that move body a or b of a constraint, from the leaves
 to the root. `joined`: as `above`, in the tree along which a matrix can be factored that ties the bodies of each loop.
+`carries`: whether a degree of freedom is one of these.
 `listed`: for the p-th four degrees of freedom, from `first_touched[p]` to `end_touched[p]` those whose torques they change
 (derivatives), and from `first_felt[p]` to `end_felt[p]` the rows. `given`: the first of the user's rows that the constraint
 has, or -1. `passive`: the degrees of freedom without actuators, `passives` many, for inverse dynamics.
@@ -50,19 +51,29 @@ Rows in the order of the tree: `row_at[p]` is the p-th row, of constraint `holde
 ties.py."""
 
 CONSTRAINT_REALS: Layout = REALS.extended(
-    one=dict.fromkeys(("tolerance",)),
+    one=dict.fromkeys(("tolerance", "rounding", "settled")),
     nc={"place_a": SE3, "place_b": SE3, "weight": Motion, "stiffness": Sym6, "kp": None, "kd": None},
     nm={"mu": None, "row_force": Force},
 )
-"""`mu`: of each row. `row_force`: of the row at each place, its unit force on body a. `weight`: 1 / mu of each of the six, 0
-where a constraint has no such row. `stiffness`: K^T diag(weight) K in the frame of body a."""
+"""`tolerance`, `rounding`, `settled`: convergence.py. `mu`: of each row. `row_force`: of the row at each place, its unit
+force on body a. `weight`: 1 / mu of each of the six, 0 where a constraint has no such row. `stiffness`: K^T diag(weight) K
+in the frame of body a."""
 
 constrained = partial(declare, tables(CONSTRAINT_INTS, CONSTRAINT_REALS))
 """The decorator of every algorithm on constrained models."""
 
 
+EPSILONS = 1.0
+"""What rounding leaves of a constraint, in units of the last place of the largest acceleration."""
+
+SETTLED = {np.dtype(np.float64): 1e-7, np.dtype(np.float32): 4e-6}
+"""The last change of accelerations, by their size, that counts as none."""
+
+
 class ConstrainedModel:
-    """A model with constraints, as algorithms take one: in the place of a `Model`."""
+    """A model with constraints, as algorithms take one: in the place of a `Model`; and what they are solved to, in a number
+    type; not `reliable`: no step is small enough to believe it. In single precision every body counts as one that supports
+    constraints: then iterations look at all of them, as rounding may have spoilt any."""
 
     def __init__(
         self,
@@ -73,11 +84,16 @@ class ConstrainedModel:
         most_iterations: int = 1,
         plan: Plan = NOTHING,
         passive: Sequence[int] = (),
+        dtype: Any = np.float64,
+        reliable: bool = True,
     ) -> None:
         if model.coupling is not None:
             raise ModelError(f"model {model.name!r} has mimic joints, which cannot be constrained yet")
         self.model, self.constraints, self.coupling = model, tuple(constraints), None
-        self.joints = model.joints
+        self.joints, self.weightless, self.refuse_weightless = model.joints, model.weightless, model.refuse_weightless
+        self.tolerance, self.most_iterations, thorough = tolerance, most_iterations, np.dtype(dtype) == np.float32
+        self.rounding = EPSILONS * float(np.finfo(dtype).eps) if tolerance else 0.0
+        self.settled = SETTLED[np.dtype(dtype)] if tolerance and reliable else 0.0
         self.mu = mu * np.concatenate([np.empty(0), *(x.weight[list(x.rows)] for x in self.constraints)])  # of each row
         self.nc, self.nm = len(self.constraints), sum(constraint.dim for constraint in self.constraints)
         self.nu = sum(constraint.dim for constraint in self.constraints if constraint.dofs)
@@ -101,11 +117,12 @@ class ConstrainedModel:
 
         def fill(ints: Any, reals: Any) -> None:
             ints.most_iterations[0], reals.tolerance[0] = most_iterations, tolerance
+            reals.rounding[0], reals.settled[0] = self.rounding, self.settled
             ints.passives[0] = len(passive)
             for n, k in enumerate(passive):
                 ints.passive[n] = k
             fill_constraints(ints, reals, model, self.constraints, mu)
-            fill_supports(ints, model)
+            fill_supports(ints, model, thorough)
             ints.base[0], ints.augmented[0], ints.answer[0] = places.base, plan.augmented, plan.answer
             for p, (c, k) in enumerate(places.rows):
                 ints.row_at[p], ints.holder[p], ints.block_end[p] = ints.first_row[c] + k, c, places.block_end[p]
@@ -121,7 +138,7 @@ class ConstrainedModel:
             for c, dofs in enumerate(movers):
                 ints.first_mover[c], ints.end_mover[c] = start, start + len(dofs)
                 for k in dofs:
-                    ints.mover[start], start = k, start + 1
+                    ints.mover[start], ints.carries[k], start = k, 1, start + 1
             start = 0
             for firsts, ends, lists in (
                 (ints.first_touched, ints.end_touched, touched),
@@ -231,7 +248,9 @@ def fill_constraints(ints: Any, reals: Any, model: Model, constraints: Sequence[
         reals.kp[c], reals.kd[c] = constraint.kp, constraint.kd
 
 
-def fill_supports(ints: Any, model: Model) -> None:
+def fill_supports(ints: Any, model: Model, thorough: bool) -> None:
+    for i in range(1, model.njoints):
+        ints.supports[i] |= thorough
     for i in range(1, model.njoints):
         parent = model.joints[i].parent
         if ints.supports[i]:

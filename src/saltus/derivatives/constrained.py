@@ -28,7 +28,7 @@ and algorithm 4; R. Budhiraja, Multi-body locomotion (2019), equation 3.16.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -36,6 +36,8 @@ from saltus.arrays import Array, ArrayLike
 from saltus.constraints.constraint import Constraint
 from saltus.constraints.dense import factor_block, invert_block
 from saltus.constraints.dynamics import ConstrainedDynamics, Solution
+from saltus.constraints.precision import in_double, is_single
+from saltus.constraints.report import void
 from saltus.constraints.system import take_rows
 from saltus.constraints.tables import constrained
 from saltus.derivatives.constraint_rows import (
@@ -272,6 +274,7 @@ def aim_targets(tree, active, da_dtarget, df_dtarget):
         "gap": "nm", "rate": "nm",
     },
     work=WORK,
+    inverts_inertia=True,
 )  # fmt: skip
 def _constrained_derivatives(
     tree, q, v, a, forces, active, rows, external, w,
@@ -338,7 +341,10 @@ def differentiate_accelerations(
 
 
 class ConstrainedDerivatives(NamedTuple):
-    """Of the accelerations a (nv) and the forces f (nm) of constrained dynamics; the last axis is the direction."""
+    """Of the accelerations a (nv) and the forces f (nm) of constrained dynamics; the last axis is the direction.
+
+    Where constraints contradict each other (the solution's status is LEAST_SQUARES), analytical derivatives are NaN.
+    """
 
     solution: Solution
     constraints: tuple[Constraint, ...]
@@ -352,6 +358,11 @@ class ConstrainedDerivatives(NamedTuple):
     df_dtarget: Array  # (..., nm, nm)
     gap: Array  # (..., nm) that Baumgarte's kp multiplies [m, rad]
     rate: Array  # (..., nm) that kd multiplies [m/s, rad/s]
+
+    @property
+    def status(self) -> Any:
+        """(...) of `Status`, the solution's: derivatives are exact where it is CONVERGED."""
+        return self.solution.status
 
     @property
     def owner(self) -> Array:
@@ -393,6 +404,14 @@ def differentiate(
     out: ConstrainedDerivatives | None,
 ) -> ConstrainedDerivatives:
     """What `ConstrainedDynamics.derivatives` does."""
+    if all(map(is_single, (q, v, tau))):  # matrices of inertias take more digits
+        found: ConstrainedDerivatives = in_double(
+            dynamics.derivatives, q, v, tau, active, target, start, external, rows, mode
+        )
+        if out is not None:
+            for array, value in zip(out[2:], found[2:], strict=True):
+                array[...] = value
+        return found if out is None else ConstrainedDerivatives(*found[:2], *out[2:])
     solution = dynamics.solve(q, v, tau, active, target, start, external, rows)
     everything, _, _, given = dynamics.defaults(q, v, tau)
     inputs = (
@@ -401,6 +420,7 @@ def differentiate(
     if external is not None:
         inputs = (*inputs, external)  # type: ignore[assignment]
     answers = _constrained_derivatives.call(dynamics.problem, inputs, out and tuple(out[2:]))
+    void(solution.report, answers)
     found = ConstrainedDerivatives(solution, dynamics.constraints, *answers)
     if mode == "analytical":
         return found

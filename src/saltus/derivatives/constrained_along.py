@@ -32,13 +32,14 @@ from saltus.constraints.constrained_aba import _constrained_aba
 from saltus.constraints.dense import factor_block
 from saltus.constraints.dynamics import ConstrainedDynamics, Solution
 from saltus.constraints.measure import load_rows, separation, store_rows
-from saltus.constraints.prox_ltl import SETTLED, _prox_ltl, accelerate, converge, project
+from saltus.constraints.prox_ltl import SETTLED, _prox_ltl, accelerate, converge, free, project
 from saltus.constraints.prox_ltl import WORK as LTL_WORK
+from saltus.constraints.report import Status
 from saltus.constraints.system import point_rows
 from saltus.derivatives.along import SLOPES, move_along, transmit_along
 from saltus.derivatives.constraint_rows import REDUNDANT
 from saltus.dynamics.crba import join_bodies
-from saltus.dynamics.ltl import factor, solve_upper
+from saltus.dynamics.ltl import factor
 from saltus.dynamics.rnea import transmit
 from saltus.kernel import kernel, ld, lift, minimum, st, zero
 from saltus.kernel.directional import Directional, directional
@@ -70,12 +71,22 @@ PLACES: dict[str, dict[str, type | None]] = {
 }  # fmt: skip
 FACTORS: dict[str, dict[str, type | None]] = {
     "nj": {"place": SE3, "composite": Rigid},
-    "nv": {"axis": Motion, "pivot": None, "rest": None, "scaled": None},
+    "nv": {"axis": Motion, "pivot": None, "scaled": None},
     "nvv": {"M": None},
     "nmv": {"J": None},
     "nmm": {"delassus": None},
-    "nm": {"none": None, "scale": None},
+    "nm": {"scale": None},
 }
+
+
+class Factors(NamedTuple):
+    """What `project` of prox_ltl.py takes."""
+
+    M: Any
+    inverse: Any
+    J: Any
+    delassus: Any
+    scaled: Any
 
 
 class System(NamedTuple):
@@ -178,17 +189,11 @@ def place_turned(tree, q, w):
 @kernel
 def factor_system(tree, q, active, w):
     """M and J become their factors, as `settle` in prox_ltl.py has them."""
-    o = zero(q)
     place_turned(tree, q, w)
     join_bodies(tree, w, w.M)
     point_rows(tree, active, w, w.J)
-    for k in range(tree.nv):
-        st(w.rest, k, o)
-    for r in range(tree.nm):
-        st(w.none, r, o)
     factor(tree.above, tree.nv, w.M, w.pivot)
-    none = w.none
-    project(tree, System(w.M, w.pivot, w.J, w.delassus, w.scale, w.scaled, w.rest, none, none, none, none))
+    project(tree, Factors(w.M, w.pivot, w.J, w.delassus, w.scaled))
     factor_block(w.delassus, w.scale, tree.nm, 0, tree.nm)
 
 
@@ -225,18 +230,11 @@ def settle_along(tree, q, v, a, active, dq, dv, dtau, dtarget, pivot, w, d, da, 
     transmit_along(tree, q, dq, None, w, d, d.rest)
     for k in range(nv):
         d.rest[k] = ld(dtau, k) - d.rest[k]
-    solve_upper(tree.above, nv, w.M, d.rest)
-    for c in range(tree.nc):
-        for r in range(tree.first_row[c], tree.end_row[c]):
-            left = ld(d.goal, r)
-            for n in range(tree.first_mover[c], tree.end_mover[c]):
-                k = tree.mover[n]
-                left = left - d.rest[k] * (ld(w.J, r * nv + k) * ld(pivot, k))
-            st(d.goal, r, left)
     system = System(w.M, pivot, w.J, w.delassus, w.scale, w.scaled, d.rest, d.goal, d.push, d.step, d.miss)
+    free(tree, system)
     converge(tree, lift(SETTLED, o), system)
     accelerate(tree, system, da, dforces)
-    for k in range(3):
+    for k in range(5):
         st(dreport, k, lift(w.least[0], o))
 
 
@@ -290,7 +288,7 @@ class Way(NamedTuple):
 
 def way_of(dynamics: ConstrainedDynamics) -> Way:
     if dynamics._way is None:
-        able = not dynamics._loops and not dynamics.problem.nu
+        able = not (dynamics._loops or dynamics.problem.nu or dynamics.model.weightless)
         algorithm = SLOPED.get(getattr(dynamics._run, "__self__", None)) if able else None  # type: ignore[arg-type]
         dynamics._way = Way(algorithm, dynamics.problem.handle, dynamics._one, (None,) * len(dynamics._one))
     return dynamics._way
@@ -307,9 +305,9 @@ def solve_along_at_once(dynamics: ConstrainedDynamics, inputs: Any, directions: 
         if answer.__class__ is not tuple:
             return None
     (a, forces, report), (da, dforces, dreport) = answer
-    if dreport.item(0) < REDUNDANT:
+    if dreport.item(0) < REDUNDANT or report.item(4) == Status.LEAST_SQUARES:
         return None
-    return Solution(a, forces, report, dynamics.tolerance), (da, dforces)
+    return Solution(a, forces, report), (da, dforces)
 
 
 def solve_along(
@@ -326,6 +324,6 @@ def solve_along(
     outputs, changes = push_forward(algorithm, dynamics.problem, (*given[:3], *rest), slopes)
     a, forces, report = outputs
     da, dforces, least = changes
-    if (least < REDUNDANT).any():
+    if (least < REDUNDANT).any() or (report[..., 4] == Status.LEAST_SQUARES).any():
         return None
-    return Solution(a, forces, report, dynamics.tolerance), (da, dforces)
+    return Solution(a, forces, report), (da, dforces)

@@ -33,7 +33,7 @@ from __future__ import annotations
 
 from saltus.constraints.dense import factor_block
 from saltus.constraints.measure import load_rows, separation
-from saltus.constraints.prox_ltl import ROUNDING, SETTLED, accelerate, converge, project
+from saltus.constraints.prox_ltl import ROUNDING, SETTLED, accelerate, converge, free, project
 from saltus.constraints.system import point_acceleration, point_rows, take_rows
 from saltus.constraints.tables import constrained
 from saltus.derivatives.constraint_rows import REDUNDANT, at, pull
@@ -81,6 +81,7 @@ def answer(tree, forces, active, rows, a_weights, f_weights, w, z, y):
             st(w.goal, r, -(ld(f_weights, r) * ld(active, c)))
     factor(tree.above, nv, w.M, w.inverse)
     project(tree, w)
+    free(tree, w)
     noise, least = lift(SETTLED, o), lift(1.0, o)
     for r in range(nm):
         diagonal = ld(w.delassus, r * nm + r)
@@ -245,6 +246,7 @@ def turn_over(tree, active, y, dtarget):
     },
     outputs={"dq": "nv", "dv": "nv", "dtau": "nv", "dtarget": "nm"},
     work=WORK,
+    inverts_inertia=True,
 )  # fmt: skip
 def _constrained_vjp(tree, q, v, a, forces, active, rows, a_weights, f_weights, external, w, dq, dv, dtau, dtarget):
     inertia_matrix(tree, q, w, w.M)
@@ -296,6 +298,7 @@ def add_given_speeds(tree, y, active, restitution, rows, dv):
     },
     outputs={"dq": "nv", "dv": "nv"},
     work=WORK.extended(nv={"z": None}, nm={"y": None}),
+    inverts_inertia=True,
 )  # fmt: skip
 def _impact_vjp(tree, q, v, after, impulses, active, restitution, rows, v_weights, f_weights, w, dq, dv):
     inertia_matrix(tree, q, w, w.M)

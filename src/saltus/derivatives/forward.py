@@ -101,7 +101,7 @@ def pushed_at_once(function: Any, model: Any, inputs: Any, directions: Any) -> t
         answer = algorithm.push(model.problem, inputs + rest, slopes)
         if answer.__class__ is tuple:
             (a, forces, report), changes = answer
-            return Solution(a, forces, report, model.tolerance), changes[:2]
+            return Solution(a, forces, report), changes[:2]
     return None
 
 

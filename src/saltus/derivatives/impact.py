@@ -20,6 +20,8 @@ from typing import NamedTuple
 from saltus.arrays import Array, ArrayLike
 from saltus.constraints.dynamics import ConstrainedDynamics
 from saltus.constraints.impact import Impact
+from saltus.constraints.precision import in_double, is_single
+from saltus.constraints.report import void
 from saltus.constraints.system import take_rows
 from saltus.constraints.tables import constrained
 from saltus.derivatives.constrained import WORK, apply_inverse, invert_system, turn_redundancy
@@ -87,6 +89,7 @@ def differentiate_rates(tree, impulses, active, restitution, w, J, dq):
     inputs={"q": "nq", "v": "nv", "jump": "nv", "impulses": "nm", "active": "nc", "restitution": "nc", "rows": "nu nv"},
     outputs={"dv_dq": "nv nv", "dv_dv": "nv nv", "dimpulses_dq": "nm nv", "dimpulses_dv": "nm nv"},
     work=WORK.extended(nvv={"A": None}, nmv={"T": None, "N": None}, nmm={"G": None}, nm={"aside": None}),
+    inverts_inertia=True,
 )
 def _impact_derivatives(
     tree, q, v, jump, impulses, active, restitution, rows, w, dv_dq, dv_dv, dimpulses_dq, dimpulses_dv
@@ -114,7 +117,10 @@ def _impact_derivatives(
 
 
 class ImpactDerivatives(NamedTuple):
-    """Of the velocities v+ after an impact (nv) and of the impulses (nm); the last axis is the direction."""
+    """Of the velocities v+ after an impact (nv) and of the impulses (nm); the last axis is the direction.
+
+    Where constraints contradict each other (the impact's status is LEAST_SQUARES), analytical derivatives are NaN.
+    """
 
     impact: Impact
     dv_dq: Array  # (..., nv, nv), along the tangent of `integrate`
@@ -133,13 +139,17 @@ def differentiate_impact(
     mode: str,
 ) -> ImpactDerivatives:
     """What `ConstrainedDynamics.impact_derivatives` does."""
+    if is_single(q) and is_single(v):  # matrices of inertias take more digits
+        return in_double(dynamics.impact_derivatives, q, v, active, restitution, rows, mode)
     impact = dynamics.impact(q, v, active, restitution, rows)
     if mode != "analytical":
         entries = jacobian(ConstrainedDynamics.impact, dynamics, (q, v, active, restitution, rows), mode)
         return ImpactDerivatives(impact, entries[0][0], entries[1][0], entries[0][1], entries[1][1])
     held, share, given = dynamics.impact_inputs(q, v, active, restitution, rows)
     inputs = (q, v, impact.v - v, impact.impulses, held, share, given)
-    return ImpactDerivatives(impact, *_impact_derivatives.call(dynamics.problem, inputs))
+    answers = _impact_derivatives.call(dynamics.problem, inputs)
+    void(impact.report, answers)
+    return ImpactDerivatives(impact, *answers)
 
 
 def _by_state(dynamics: ConstrainedDynamics, *inputs: ArrayLike) -> tuple[tuple[Array, Array], ...]:

@@ -69,7 +69,7 @@ def jvp(
     """
     if mode == "ad":
         algorithm = DIRECT.get(function)
-        if algorithm is not None and model.__class__ is Model and model.nq == model.nv:
+        if algorithm is not None and model.__class__ is Model and model.nq == model.nv and not model.weightless:
             answer = algorithm.quick_push(model.handle, inputs, directions)
             if answer.__class__ is tuple:
                 return answer
@@ -85,7 +85,7 @@ def jvp(
             answer = solve_along_at_once(model, inputs, directions) if function is SOLVE else None
             if answer is not None:
                 return answer
-        elif (algorithm := ALONG.get(function)) is not None and model.__class__ is Model:
+        elif (algorithm := ALONG.get(function)) is not None and model.__class__ is Model and not model.weightless:
             answer = algorithm.quick_push(model.handle, inputs, directions)
             if answer.__class__ is tuple:
                 return answer

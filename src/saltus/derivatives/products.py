@@ -10,6 +10,7 @@ import numpy as np
 from saltus.arrays import Array, ArrayLike, real_numbers
 from saltus.constraints.dynamics import ConstrainedDynamics, Solution
 from saltus.constraints.impact import Impact
+from saltus.constraints.report import void
 from saltus.derivatives.constrained_vjp import _constrained_vjp, _impact_vjp
 from saltus.derivatives.integrate_vjp import _integrate_vjp
 from saltus.derivatives.modes import REGISTERED, jacobian
@@ -50,6 +51,7 @@ def _solve(dynamics: Any, inputs: Sequence[Any], weights: Any) -> tuple[Solution
     held = (everything if active is None else active, none if rows is None else rows)
     given = (q, v, solution.a, solution.forces, *held, *_both(dynamics, weights))
     answers = _constrained_vjp.call(dynamics.problem, given if external is None else (*given, external))
+    void(solution.report, answers)
     dq, dv, dtau, dtarget = answers
     dexternal = None if external is None else joint_velocities(dynamics.model, q, dtau)
     whole = (dq, dv, dtau, None, None if target is None else dtarget, None, dexternal, None)
@@ -63,6 +65,7 @@ def _impact(dynamics: Any, inputs: Sequence[Any], weights: Any) -> tuple[Impact,
     held = dynamics.impact_inputs(q, v, active, restitution, rows)
     given = (q, v, impact.v, impact.impulses, *held, *_both(dynamics, weights))
     dq, dv = _impact_vjp.call(dynamics.problem, given)
+    void(impact.report, (dq, dv))
     return impact, (dq, dv, None, None, None)[: len(inputs)]
 
 

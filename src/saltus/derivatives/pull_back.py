@@ -115,6 +115,7 @@ def _nonlinear_effects_vjp(tree, q, v, weights, forces, w, tau, dq, dv):
     inputs={"q": "nq", "v": "nv", "tau": "nv", "weights": "nv", "forces": "nj 6 optional"},
     outputs={"a": "nv", "dq": "nv", "dv": "nv", "dtau": "nv"},
     work=ABA_WORK.extended(nj=BODIES | FELT, nv=AXES),
+    inverts_inertia=True,
 )
 def _aba_vjp(tree, q, v, tau, weights, forces, w, a, dq, dv, dtau):
     articulate(tree, q, v, tau, forces, w, a, None)

@@ -105,7 +105,12 @@ def articulate(tree, q, v, tau, forces, w, a, kept):
             w.acceleration[i] = acceleration
 
 
-@algorithm(inputs={"q": "nq", "v": "nv", "tau": "nv", "forces": "nj 6 optional"}, outputs={"a": "nv"}, work=WORK)
+@algorithm(
+    inputs={"q": "nq", "v": "nv", "tau": "nv", "forces": "nj 6 optional"},
+    outputs={"a": "nv"},
+    work=WORK,
+    inverts_inertia=True,
+)
 def _aba(tree, q, v, tau, forces, w, a):
     articulate(tree, q, v, tau, forces, w, a, None)
 

@@ -21,6 +21,9 @@ from saltus.kernel import Layout, Quad, kernel, ld, lift, quad, st, zero
 from saltus.model.model import Model
 from saltus.model.tree import algorithm
 
+RANK = 1e-12
+"""Pivots of joints without inertia, by the largest entry of M's diagonal: below, they are rounding."""
+
 
 @kernel
 def factor(above, n, U, D):
@@ -168,6 +171,7 @@ def invert(above, n, U, D, panel, inverse):
     inputs={"q": "nq"},
     outputs={"inverse": "nv nv"},
     work=Layout(nj=COMPOSITE["nj"], nv=COMPOSITE["nv"] | {"pivot": None, "panel": Quad}, nvv={"factor": None}),
+    inverts_inertia=True,
 )
 def _minverse(tree, q, w, inverse):
     inertia_matrix(tree, q, w, w.factor)
@@ -216,7 +220,14 @@ def ltl(model: Model, M: ArrayLike) -> LTL:
     >>> bool(np.allclose(M @ sl.ltl(arm, M).solve(x), x))
     True
     """
-    return LTL(model, *_ltl.call(model, (M,)))
+    factors = LTL(model, *_ltl.call(model, (M,)))
+    if model.weightless and isinstance(
+        factors.D, np.ndarray
+    ):  # M need not be the inertia matrix, so look at what came out
+        pivots = factors.D[..., model.weightless]
+        if not (pivots > RANK * np.abs(np.diagonal(M, axis1=-2, axis2=-1)).max(-1, keepdims=True)).all():
+            model.refuse_weightless("ltl")
+    return factors
 
 
 def minverse(model: Model, q: ArrayLike, *, out: Array | None = None) -> Array:

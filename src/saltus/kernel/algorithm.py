@@ -84,6 +84,7 @@ class Algorithm:
         inputs: Mapping[str, str],
         outputs: Mapping[str, str],
         work: Layout | None = None,
+        inverts_inertia: bool = False,
     ) -> None:
         self.kernel, self.tables = mark_kernel(kernel), tables
         self.name = kernel.__name__.strip("_")
@@ -94,6 +95,8 @@ class Algorithm:
         layouts = (self.work, tables.ints, tables.reals)
         self.signature = f"{kernel.__module__}.{kernel.__qualname__}{self.arguments}{[x.fields for x in layouts]}"
         """What compiled code depends on beside the sources of its kernels: where in memory things are."""
+        self.inverts_inertia = inverts_inertia
+        """Whether it divides by inertias, so that models with joints that have none are refused."""
         self._quick: Callable[..., Any] = _decline
         self._fast: dict[int, Any] = {}
         self._batch: dict[int, dict[int, Any]] = {}
@@ -109,6 +112,8 @@ class Algorithm:
             handle = model.handle
         except AttributeError:
             raise TypeError(f"{self.name}: the model is a {type(model).__name__}, expected a saltus.Model") from None
+        if self.inverts_inertia and model.weightless:
+            model.refuse_weightless(self.name)
         answer = self._quick(handle, inputs, out)
         if answer.__class__ is not int:
             return answer
@@ -179,6 +184,8 @@ class Algorithm:
         Both are an array, or a tuple if there are several. One direction needs no axis in front of its slopes.
         """
         handle = model.handle
+        if self.inverts_inertia and model.weightless:
+            model.refuse_weightless(self.name)
         answer = self.quick_push(handle, inputs, slopes)
         if answer.__class__ is tuple:
             return answer
@@ -206,12 +213,16 @@ ALGORITHMS: list[Algorithm] = []
 
 
 def declare(
-    tables: Tables, inputs: Mapping[str, str], outputs: Mapping[str, str], work: Layout | None = None
+    tables: Tables,
+    inputs: Mapping[str, str],
+    outputs: Mapping[str, str],
+    work: Layout | None = None,
+    inverts_inertia: bool = False,
 ) -> Callable[[Callable[..., Any]], Algorithm]:
     """The decorator that makes an algorithm of a kernel (tree, *inputs, workspace, *outputs)."""
 
     def decorate(kernel: Callable[..., Any]) -> Algorithm:
-        made = Algorithm(kernel, tables, inputs, outputs, work)
+        made = Algorithm(kernel, tables, inputs, outputs, work, inverts_inertia)
         ALGORITHMS.append(made)
         return made
 

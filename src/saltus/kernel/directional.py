@@ -26,7 +26,7 @@ class Directional(Algorithm):
         self, base: Algorithm, prepare: Callable[..., Any], along: Callable[..., Any], work: Layout, slopes: Layout
     ) -> None:
         inputs, outputs = ({spec.name: spec.declaration for spec in specs} for specs in (base.inputs, base.outputs))
-        super().__init__(prepare, base.tables, inputs, outputs, work)
+        super().__init__(prepare, base.tables, inputs, outputs, work, base.inverts_inertia)
         self.name, self.along, self.slopes = base.name, mark_kernel(along), slopes
         self.signature += f"{along.__module__}.{along.__qualname__}{slopes.fields}"
 

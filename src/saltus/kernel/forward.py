@@ -51,6 +51,8 @@ def push_forward(
     of a configuration are those of its coordinates.
     """
     check_count(algorithm, inputs)
+    if algorithm.inverts_inertia and model.weightless:
+        model.refuse_weightless(algorithm.name)
     values = convert(algorithm, inputs)
     values = [
         x if spec.integer else np.asarray(x, np.float64) for spec, x in zip(algorithm.inputs, values, strict=False)

@@ -89,6 +89,7 @@ class ModelBuilder:
         self._indices = {"universe": 0}
         self._frames = [Frame("universe", 0, _IDENTITY, FrameKind.FIXED_JOINT, 0)]
         self._frame_names = {("universe", FrameKind.FIXED_JOINT)}
+        self._last_numbers: dict[str, int] = {}  # of frames whose name was taken
         self._references: dict[str, Any] = {}
         self._loops: list[Loop] = []
         self._actuators: list[Actuator] = []
@@ -302,10 +303,11 @@ class ModelBuilder:
         return index
 
     def _free_name(self, stem: str, kind: FrameKind) -> str:
-        name, count = stem, 1
+        name, count = stem, self._last_numbers.get(stem, 1)
         while (name, kind) in self._frame_names:
             count += 1
             name = f"{stem}_{count}"
+        self._last_numbers[stem] = count
         return name
 
     def _append_frame(self, name: str, joint: int, placement: Any, kind: FrameKind, parent: int | None) -> int:
@@ -325,9 +327,9 @@ class ModelBuilder:
             starts.append((iq, iv))
             if draft.mimic is None:
                 iq, iv = iq + draft.kind.nq, iv + draft.kind.nv
-        joints = []
+        joints, mimics = [], self._resolved_mimics()
         for draft, start in zip(self._drafts, starts, strict=True):
-            mimic = self._resolved_mimic(draft)
+            mimic = mimics.get(draft.name)
             iq, iv = starts[self._indices[mimic.primary]] if mimic else start
             joints.append(
                 Joint(
@@ -337,26 +339,35 @@ class ModelBuilder:
             )  # fmt: skip
         return joints
 
-    def _resolved_mimic(self, draft: _Draft) -> Mimic | None:
-        """Follows a chain of mimics to the joint that has q and v of its own."""
-        mimic, seen = draft.mimic, {draft.name}
-        while mimic is not None:
-            if mimic.primary in seen:
-                raise ModelError(f"joint {draft.name!r}: it mimics itself, by way of {', '.join(sorted(seen))}")
-            if mimic.primary not in self._indices:
-                raise ModelError(f"joint {draft.name!r}: it mimics {mimic.primary!r}, but there is no such joint")
-            seen.add(mimic.primary)
-            primary = self._drafts[self._indices[mimic.primary]]
-            if primary.kind.nv != 1 or primary.kind.nq != draft.kind.nq:
-                raise ModelError(
-                    f"joint {draft.name!r} ({draft.kind.name}) cannot mimic {primary.name!r} ({primary.kind.name}): "
-                    "expected both continuous, or both revolute or prismatic"
-                )
-            if primary.mimic is None:
-                return mimic
-            further = primary.mimic
-            mimic = Mimic(further.primary, mimic.ratio * further.ratio, mimic.ratio * further.offset + mimic.offset)
-        return None
+    def _resolved_mimics(self) -> dict[str, Mimic]:
+        """Of every joint that follows another one: that with q and v of its own at the end of the chain."""
+        resolved: dict[str, Mimic] = {}
+        for start in self._drafts:
+            chain: dict[str, Mimic] = {}  # from here to a joint that is free or resolved
+            draft = start
+            while draft.mimic is not None and draft.name not in resolved:
+                if draft.name in chain:
+                    raise ModelError(f"joint {start.name!r}: it mimics itself, by way of {', '.join(sorted(chain))}")
+                chain[draft.name] = draft.mimic
+                draft = self._primary(draft, draft.mimic)
+            for name, mimic in reversed(chain.items()):
+                further = resolved.get(mimic.primary)
+                if further is not None:
+                    offset = mimic.ratio * further.offset + mimic.offset
+                    mimic = Mimic(further.primary, mimic.ratio * further.ratio, offset)
+                resolved[name] = mimic
+        return resolved
+
+    def _primary(self, draft: _Draft, mimic: Mimic) -> _Draft:
+        if mimic.primary not in self._indices:
+            raise ModelError(f"joint {draft.name!r}: it mimics {mimic.primary!r}, but there is no such joint")
+        primary = self._drafts[self._indices[mimic.primary]]
+        if primary.kind.nv != 1 or primary.kind.nq != draft.kind.nq:
+            raise ModelError(
+                f"joint {draft.name!r} ({draft.kind.name}) cannot mimic {primary.name!r} ({primary.kind.name}): "
+                "expected both continuous, or both revolute or prismatic"
+            )
+        return primary
 
     def _check_moved_masses(self, joints: list[Joint]) -> None:
         """A joint that moves no mass (and has no armature) would make the mass matrix singular."""

@@ -18,6 +18,9 @@ Array = NDArray[np.float64]
 
 ROTATION_TOLERANCE = 1e-6  # largest entry of R R^T - 1; rotations written with float32 pass
 INERTIA_TOLERANCE = 1e-6  # relative to the largest principal inertia; files round to a few digits
+NEGLIGIBLE = (
+    1e-12  # inertia by mass [m^2], that of a thousandth of a millimetre: programs write such for zero, of any sign
+)
 
 
 class ModelError(ValueError):
@@ -114,6 +117,13 @@ def unit_vector(value: ArrayLike, what: str) -> Array:
         raise ModelError(f"{what} is {vector.tolist()}, expected a direction, not zero")
     vector = vector / max(largest, 1.0)  # the square of a huge number is none
     return read_only(vector / np.linalg.norm(vector), (3,), what)
+
+
+def refuse_negative_moments(mass: float, inertia: Array, where: str) -> None:
+    """A `ModelError` if the diagonal of an inertia (3, 3) [kg m^2], as a file has it, is negative by more than rounding."""
+    moments = np.diagonal(inertia)
+    if (moments < -NEGLIGIBLE * mass).any():
+        raise ModelError(f"{where}: its moments of inertia are {moments.tolist()}, expected none negative")
 
 
 def inertia_flaw(mass: float, inertia: Array) -> str | None:

@@ -105,7 +105,8 @@ def couple(model: Model) -> Coupling | None:
         joints=tuple(joints), armature=armature, reference_configurations={},
         lower_position_limit=np.full(iq, -np.inf), upper_position_limit=np.full(iq, np.inf), **limit,
     )  # fmt: skip
-    return Coupling(tree, model.replace(joints=tuple(free), frames=model.frames[:1]), G)
+    bare = model.replace(joints=tuple(free), frames=model.frames[:1], loops=(), actuators=(), shapes=())
+    return Coupling(tree, bare, G)
 
 
 def _own_rows(model: Model) -> list[bool]:

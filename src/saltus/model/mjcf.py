@@ -30,7 +30,7 @@ from saltus.model.checks import Array, ModelError
 from saltus.model.frames import FrameKind
 from saltus.model.joints import JointKind
 from saltus.model.mjcf_files import check_files
-from saltus.model.mjcf_parts import Names, add_loops, add_shapes, gears, is_one, left_out, motors, pose, xyzw
+from saltus.model.mjcf_parts import Names, add_loops, add_shapes, is_one, left_out, motors, pose, with_rotors, xyzw
 from saltus.model.model import Model
 from saltus.model.placements import inverse, placement, rotation_from_quaternion
 from saltus.model.safe_xml import robot_file
@@ -107,10 +107,16 @@ def _build(spec: Any, m: Any, file: Path) -> Model:
     gravity = np.zeros(3) if m.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_GRAVITY else m.opt.gravity
     builder = ModelBuilder(spec.modelname or file.stem, gravity, physical=False)
     actuators = motors(m, names)
+    per_dof = {
+        "effort_limit": actuators.effort_limits,
+        "armature": with_rotors(m, "armature"),
+        "damping": with_rotors(m, "damping"),
+        "friction": m.dof_frictionloss,
+    }
     place = [(0, np.eye(4))]  # of every body: the joint that moves it, and its placement there
     for body in range(m.nbody):
         if body:
-            place.append(_add_joints(builder, m, names, body, place[m.body_parentid[body]], actuators.effort_limits))
+            place.append(_add_joints(builder, m, names, body, place[m.body_parentid[body]], per_dof))
         joint, here = place[body]
         turn = rotation_from_quaternion(xyzw(m.body_iquat[body]))
         inertia = turn @ np.diag(m.body_inertia[body]) @ turn.T
@@ -132,7 +138,7 @@ def _build(spec: Any, m: Any, file: Path) -> Model:
 
 
 def _add_joints(
-    builder: ModelBuilder, m: Any, names: Names, body: int, parent: tuple[int, Array], effort_limits: Array
+    builder: ModelBuilder, m: Any, names: Names, body: int, parent: tuple[int, Array], per_dof: dict[str, Array]
 ) -> tuple[int, Array]:
     """Adds the joints of a body; returns the last one and the body's placement there."""
     from mujoco import mjtJoint
@@ -156,32 +162,10 @@ def _add_joints(
         if own.has_axis and m.jnt_limited[joint]:
             limits = {"lower": m.jnt_range[joint, 0], "upper": m.jnt_range[joint, 1]}
         dofs = slice(m.jnt_dofadr[joint], m.jnt_dofadr[joint] + own.nv)
-        mover = builder.add_joint(
-            names.joint[joint],
-            own,
-            mover,
-            here,
-            axis,
-            effort_limit=effort_limits[dofs],
-            armature=_with_rotors(m, "armature", joint, m.dof_armature[dofs]),
-            damping=_with_rotors(m, "damping", joint, m.dof_damping[dofs]),
-            friction=m.dof_frictionloss[dofs],
-            **limits,
-        )
+        settings = {name: values[dofs] for name, values in per_dof.items()} | limits
+        mover = builder.add_joint(names.joint[joint], own, mover, here, axis, **settings)
         here = inverse(anchor)
     return mover, here
-
-
-def _with_rotors(m: Any, what: str, joint: int, own: Array) -> Array:
-    """A joint's armature or damping together with what its actuators bring, times their gear squared."""
-    from mujoco import mjtTrn
-
-    of_actuators = getattr(m, f"actuator_{what}", None)  # of MuJoCo 3.5 and later
-    if of_actuators is None:
-        return own
-    on_joint = is_one(m.actuator_trntype, mjtTrn.mjTRN_JOINT, mjtTrn.mjTRN_JOINTINPARENT)
-    its = on_joint & (m.actuator_trnid[:, 0] == joint)
-    return own + float(np.sum(of_actuators[its] * gears(m)[its] ** 2))
 
 
 def _configuration(m: Any, qpos: Array) -> Array:

@@ -8,6 +8,7 @@ that are included are read here first, safely: every path must stay in the folde
 from __future__ import annotations
 
 import math
+import re
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,6 +20,8 @@ REPEATED = 100_000
 """How often `count` attributes may repeat a thing, those of the elements around it multiplied."""
 SIDE = 16_384
 """Of images and height fields, and numbers of user data for each body."""
+UNWANTED = re.compile(r"[+-]?(?:nan(?:\(.*)?|infinity|0x[0-9a-f.]+(?:p[+-]?[0-9]+)?)", re.IGNORECASE)
+"""What C, and so MuJoCo, takes for numbers beside those of `numbers_in`: none of them would be checked."""
 SIDES = ("nrow", "ncol", "width", "height")
 FOLDERS = ("assetdir", "meshdir", "texturedir")
 
@@ -87,8 +90,8 @@ def _check_value(element: Any, name: str, value: str, where: str) -> None:
     if name == "name":
         return
     numbers = numbers_in(value) or []
-    if any(word.lower().lstrip("+-") == "nan" for word in value.split()):
-        raise ModelError(f"{where} has {name}={value!r}, expected no NaN")
+    if any(map(UNWANTED.fullmatch, value.split())):
+        raise ModelError(f"{where} has {name}={value!r}, expected plain decimal numbers")
     if "range" not in name and any(map(math.isinf, numbers)):
         raise ModelError(f"{where} has {name}={value!r}, expected finite numbers")
     if name == "count":

@@ -70,6 +70,19 @@ def gears(m: Any) -> Array:
     return np.asarray(m.actuator_gear[first, 0])
 
 
+def with_rotors(m: Any, what: str) -> Array:
+    """The armature or damping (nv,) of all joints, with what their actuators bring, times their gear squared."""
+    from mujoco import mjtTrn
+
+    total = np.array(getattr(m, f"dof_{what}"))
+    of_actuators = getattr(m, f"actuator_{what}", None)  # of MuJoCo 3.5 and later
+    if of_actuators is not None:
+        its = is_one(m.actuator_trntype, mjtTrn.mjTRN_JOINT, mjtTrn.mjTRN_JOINTINPARENT)
+        on_joints = np.bincount(m.actuator_trnid[its, 0], of_actuators[its] * gears(m)[its] ** 2, m.njnt)
+        total += on_joints[m.dof_jntid]
+    return total
+
+
 class Motors(NamedTuple):
     kept: list[dict[str, Any]]  # arguments of `ModelBuilder.add_actuator`
     effort_limits: Array  # (nv,) what they can do at each degree of freedom; infinite where there is none
@@ -81,7 +94,7 @@ def motors(m: Any, names: Names) -> Motors:
     from mujoco import mjtBias, mjtGain, mjtJoint, mjtTrn
 
     kept, effort, others, servos = [], np.zeros(m.nv), [], []
-    moved = np.zeros(m.nv, bool)
+    moved, gear_of = np.zeros(m.nv, bool), gears(m)
     controls = getattr(
         m, "actuator_ctrladr", np.arange(len(names.actuator))
     )  # since MuJoCo 4 there may be several each
@@ -101,7 +114,7 @@ def motors(m: Any, names: Names) -> Motors:
         if plain and m.actuator_ctrllimited[controls[index]]:
             forces = np.sort(m.actuator_gainprm[index, 0] * m.actuator_ctrlrange[controls[index]])
             bounds = np.clip(forces, *bounds)
-        gear, dof = gears(m)[index], m.jnt_dofadr[joint]
+        gear, dof = gear_of[index], m.jnt_dofadr[joint]
         kept.append({"name": name, "joint": names.joint[joint], "gear": gear, "lower": bounds[0], "upper": bounds[1]})
         effort[dof] += np.abs(bounds).max() * abs(gear) if gear else 0.0
         moved[dof] = True
@@ -186,8 +199,8 @@ def _mesh_file(spec: Any, m: Any, mesh: int) -> str:
     source = spec.mesh(mujoco.mj_id2name(m, mujoco.mjtObj.mjOBJ_MESH, mesh))
     if m.mesh_pathadr[mesh] < 0 or np.any(source.refpos) or np.any(source.refquat[1:]):
         return ""
-    path: str = m.paths[m.mesh_pathadr[mesh] :].partition(b"\0")[0].decode()
-    return os.path.normpath(path)
+    start, paths = m.mesh_pathadr[mesh], m.paths
+    return os.path.normpath(str(paths[start : paths.index(b"\0", start)].decode()))
 
 
 def left_out(m: Any, names: Names) -> dict[str, list[str]]:

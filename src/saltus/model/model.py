@@ -223,6 +223,34 @@ class Model:
         return couple(self)
 
     @cached_property
+    def weightless(self) -> tuple[int, ...]:
+        """The degrees of freedom that have no inertia in any configuration: where there are some, nothing can be divided by
+        the inertia matrix, as forward dynamics do.
+
+        >>> from saltus.model import ModelBuilder
+        >>> builder = ModelBuilder("rod", physical=False)
+        >>> _ = builder.add_body(builder.add_joint("hinge", "revolute", axis=(1, 0, 0)), mass=1.0, com=(0.5, 0, 0))
+        >>> rod = builder.build()
+        >>> rod.weightless, rod.with_armature(0.01).weightless
+        ((0,), ())
+        """
+        from saltus.model.weightless import find_weightless
+
+        return find_weightless(self)
+
+    def refuse_weightless(self, algorithm: str) -> None:
+        """Raises what an algorithm that divides by inertias answers to joints that have none."""
+        if self.weightless:
+            at = set(self.weightless)
+            names = [x.name for x in self.joints[1:] if at & set(range(x.iv, x.iv + x.nv))]
+            more = f" and {len(names) - 8} more" if len(names) > 8 else ""
+            raise ModelError(
+                f"{algorithm}: model {self.name!r} has joints without inertia, which no torque can accelerate: "
+                f"{', '.join(map(repr, names[:8]))}{more}; expected a mass or inertia that moves with each. Give them one, "
+                "an armature (`with_armature`; their degrees of freedom are `weightless`), or fixed joints in their place"
+            )
+
+    @cached_property
     def selections(self) -> dict[Any, Array]:
         """Frames and joints that were asked for, as the kernels are told of them."""
         return {}

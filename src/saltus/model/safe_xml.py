@@ -1,19 +1,28 @@
 """Reads the XML of robot files, which come from anywhere: nothing is expanded, and no other file is opened.
 
-Entities are refused where they are declared, before anything could expand them. Elements of other namespaces are not the
-format's own and have no tag.
+Entities are refused where they are declared, before anything could expand them, and so are more attributes of an element,
+or elements in elements, than any robot has: some of what reads them takes the square of their number in time. Elements of
+other namespaces are not the format's own and have no tag.
 """
 
 from __future__ import annotations
 
-import math
 import os
+import re
 import stat
 from pathlib import Path
 from typing import Any
 from xml.parsers import expat
 
 from saltus.model.checks import ModelError
+
+MOST_ATTRIBUTES = 1000
+"""Of one element."""
+DEEPEST = 1000
+"""How many elements may be around one. MuJoCo reads half of that."""
+
+NUMBER = re.compile(r"[+-]?(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|inf|INF)")
+"""What robot formats call a number. Python's `float` takes more: underscores, digits of all scripts, `Infinity`."""
 
 
 def robot_file(path: str | os.PathLike[str], what: str) -> Path:
@@ -39,8 +48,8 @@ def read_xml(path: Path, root_tag: str, what: str) -> Any:
     if not text.strip():
         raise ModelError(f"{path} is empty, expected {what} file")
     try:
-        _refuse_entities(path, text)
-        # With entities out of the way, deep nesting is all that `huge_tree` allows: chains of bodies in MJCF.
+        _refuse_excess(path, text)
+        # With that out of the way, deep nesting is all that `huge_tree` allows: chains of bodies in MJCF.
         parser = etree.XMLParser(
             resolve_entities=False,
             no_network=True,
@@ -70,12 +79,28 @@ def _refuse_what_is_no_file(path: Path, what: str) -> None:
             raise ModelError(f"{path} is a {name}, expected {what} file")
 
 
-def _refuse_entities(path: Path, text: bytes) -> None:
+def _refuse_excess(path: Path, text: bytes) -> None:
+    """Entities, and more attributes or levels than the limits."""
+    parser, depth = expat.ParserCreate(), 0
+
     def refuse(*_: object) -> None:
         raise ModelError(f"{path}: declares XML entities, which are refused")
 
-    parser = expat.ParserCreate()
-    parser.EntityDeclHandler = refuse
+    def enter(tag: str, attributes: list[str]) -> None:
+        nonlocal depth
+        depth += 1
+        where = f"{path}: line {parser.CurrentLineNumber}: <{tag[:40]}>"
+        if len(attributes) > 2 * MOST_ATTRIBUTES:
+            raise ModelError(f"{where} has {len(attributes) // 2} attributes, expected at most {MOST_ATTRIBUTES}")
+        if depth > DEEPEST:
+            raise ModelError(f"{where} is nested too deep, expected at most {DEEPEST} levels")
+
+    def leave(tag: str) -> None:
+        nonlocal depth
+        depth -= 1
+
+    parser.ordered_attributes = True  # names and values in turn, also of those that have defaults
+    parser.EntityDeclHandler, parser.StartElementHandler, parser.EndElementHandler = refuse, enter, leave
     parser.Parse(text, True)
 
 
@@ -87,13 +112,10 @@ def tag_of(element: Any) -> str:
 
 
 def numbers_in(text: str) -> list[float] | None:
-    """The numbers of an attribute or element; None if it holds anything else, or a NaN.
+    """The numbers of an attribute or element, plain decimal ones or `inf`; None if it holds anything else.
 
-    >>> numbers_in("0 -1e3 inf"), numbers_in("0,5"), numbers_in("nan")
-    ([0.0, -1000.0, inf], None, None)
+    >>> numbers_in("0 -1e3 inf"), numbers_in("0,5"), numbers_in("nan"), numbers_in("1_0")
+    ([0.0, -1000.0, inf], None, None, None)
     """
-    try:
-        values = [float(word) for word in text.split()]
-    except ValueError:
-        return None
-    return None if any(map(math.isnan, values)) else values
+    words = text.split()
+    return [float(word) for word in words] if text.isascii() and all(map(NUMBER.fullmatch, words)) else None

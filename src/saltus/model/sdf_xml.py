@@ -12,12 +12,14 @@ Reference: sdformat.org, "Pose frame semantics" and the specifications 1.4 to 1.
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from saltus.model.checks import Array, ModelError
+from saltus.model.checks import Array, ModelError, refuse_negative_moments
 from saltus.model.placements import placement, rotation_from_quaternion, rotation_from_rpy
 from saltus.model.safe_xml import numbers_in
 
@@ -92,6 +94,7 @@ class _Poses:
     def __init__(self, model: Any) -> None:
         self.elements = {}
         self.resolved = {MODEL: np.eye(4)}
+        self.attached: dict[str, str] = {}
         for tag in ("joint", "frame", "link"):  # where names are shared, as old versions allow, links come first
             seen = set()
             for element in model.findall(tag):
@@ -125,18 +128,22 @@ class _Poses:
         return self.of(self._reference(element), located(element)) @ pose_of(element)
 
     def link_of(self, name: str, where: str) -> str:
-        """The link that a frame is attached to; a link itself."""
-        passed = set()
+        """The link that a frame is attached to; a link itself. Each is looked for once."""
+        passed: dict[str, None] = {}
         while name in self.elements and self.elements[name].tag != "link" and name not in passed:
-            passed.add(name)
-            element = self.elements[name]
-            name = (
-                _text(element, "child") if element.tag == "joint" else element.get("attached_to") or self._first_link()
-            )
+            passed[name] = None
+            if name in self.attached:
+                name = self.attached[name]
+            else:
+                element = self.elements[name]
+                attached = _text(element, "child") if element.tag == "joint" else element.get("attached_to")
+                name = attached or self._first_link
         if name not in self.elements or name in passed:
             raise ModelError(f"{where}: there is no link {name!r}")
+        self.attached |= dict.fromkeys(passed, name)
         return name
 
+    @cached_property
     def _first_link(self) -> str:
         return next((name for name, element in self.elements.items() if element.tag == "link"), "")
 
@@ -159,6 +166,7 @@ def _link(element: Any, poses: _Poses) -> SdfLink:
             xx, yy, zz = (number(entries, name, 1.0) for name in ("ixx", "iyy", "izz"))
             xy, xz, yz = (number(entries, name, 0.0) for name in ("ixy", "ixz", "iyz"))
             inertia = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+            refuse_negative_moments(mass, inertia, located(entries))
         inertia = at[:3, :3] @ inertia @ at[:3, :3].T
     return SdfLink(element.get("name"), poses.of_element(element), mass, com, inertia, element)
 
@@ -268,6 +276,6 @@ def _text(element: Any, tag: str) -> str:
 
 def _version(root: Any) -> tuple[int, ...]:
     words = root.get("version", "").split(".")
-    if not all(word.isdecimal() for word in words):
+    if not all(re.fullmatch("[0-9]{1,9}", word) for word in words):
         raise ModelError(f"{located(root)} has version={root.get('version', '')!r}, expected one as 1.6")
     return tuple(int(word) for word in words)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from saltus.model.builder import ModelBuilder
-from saltus.model.checks import Array, ModelError, inertia_flaw
+from saltus.model.checks import Array, ModelError, inertia_flaw, refuse_negative_moments
 from saltus.model.frames import FrameKind
 from saltus.model.joints import JointKind, Mimic
 from saltus.model.model import Model
@@ -46,8 +46,8 @@ def load_urdf(path: str | os.PathLike[str], floating_base: bool = False, mimic: 
         joints like any other.
 
     Its visuals are kept as shapes, its collision shapes if it has no visual at all. Meshes are not opened: a path may
-    lead to no file, but not out of the robot's package or folder. Inertias that no body can have are kept, as many
-    files contain them, and logged as a warning.
+    lead to no file, but not out of the robot's package or folder. Negative masses and moments of inertia are refused; other
+    inertias that no body can have are kept, as many files contain them, and logged as a warning.
 
     >>> import tempfile
     >>> text = '''<robot name="pendulum"><link name="base"/>
@@ -185,6 +185,7 @@ def _add_link(builder: ModelBuilder, link: Any, joint: int, placement: Array, pa
     mass, com, inertia = 0.0, np.zeros(3), np.zeros((3, 3))
     if link.inertial is not None:
         mass, inertia = link.inertial.mass, link.inertial.inertia
+        refuse_negative_moments(mass, inertia, f"link {link.name!r}")
         if link.inertial.origin is not None:
             rotation, com = link.inertial.origin[:3, :3], link.inertial.origin[:3, 3]
             inertia = rotation @ inertia @ rotation.T

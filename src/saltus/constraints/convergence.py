@@ -1,0 +1,89 @@
+"""When an iteration ends, and how: the same for all methods.
+
+| quantity | what | ends the iteration where |
+|---|---|---|
+| `residual` | largest row that is left of the constraints | at most `limit`: they are met |
+| `change` | its largest change by the last iteration | at most `limit`: they contradict each other, and stand still |
+| `step` | largest last change of an acceleration, by their size | at most `settled`; or it shrinks no more |
+
+`limit` is the tolerance, or what rounding leaves of the accelerations of joints that move a constraint (`near`). An
+iteration starts from what accelerations leave of the equations of motion, not from what they were meant to leave, so that
+its step is as large as the error of what was there before, whether that came from the method or from rounding: it is the
+estimate of the error that a status relies on, reported as `imbalance`. Where rounding keeps accelerations from settling,
+steps stop shrinking, and the status says so.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from saltus.constraints.report import Status
+from saltus.kernel import Scalar, fabs, kernel, less, lift, maximum, minimum, select, st
+
+SHRINKING = 0.5
+"""Steps that are not below so much of the one before are what rounding makes."""
+
+CONVERGED, LEAST_SQUARES, STOPPED, INACCURATE = (
+    float(status) for status in (Status.CONVERGED, Status.LEAST_SQUARES, Status.STOPPED, Status.INACCURATE)
+)
+NOTHING = 1e-30
+"""Added to limits that may be 0, as a residual may."""
+
+
+class Sizes(NamedTuple):
+    """The largest step and the largest acceleration of a joint; and of the joints that move a constraint."""
+
+    step: Scalar
+    all: Scalar
+    near_step: Scalar
+    near: Scalar
+
+
+@kernel
+def least_sizes(tree, o):
+    """Nothing moves, and accelerations count as no smaller than that of gravity."""
+    g = tree.gravity[0]
+    fall = maximum(maximum(fabs(o + g.x), fabs(o + g.y)), fabs(o + g.z))
+    return Sizes(o, fall, o, fall)
+
+
+@kernel
+def sized(tree, k, step, acceleration, s):
+    """Sizes with those of degree of freedom k."""
+    step, size = fabs(step), fabs(acceleration)
+    if tree.carries[k]:
+        return Sizes(maximum(s.step, step), maximum(s.all, size), maximum(s.near_step, step), maximum(s.near, size))
+    return Sizes(maximum(s.step, step), maximum(s.all, size), s.near_step, s.near)
+
+
+@kernel
+def relative_step(s):
+    return maximum(s.step / (s.all + NOTHING), s.near_step / (s.near + NOTHING))
+
+
+@kernel
+def limit(tree, near):
+    """What may be left of a constraint, for accelerations of a size."""
+    return maximum(lift(tree.tolerance[0], near), near * tree.rounding[0])
+
+
+@kernel
+def goes_on(tree, residual, change, step, before, near):
+    """Whether another iteration is worth it; `before` is the step before the last."""
+    missed = minimum(residual, change) - limit(tree, near)
+    unsettled = minimum(step - tree.settled[0], SHRINKING * before - step)
+    return less(0.0, maximum(missed, unsettled))
+
+
+@kernel
+def conclude(tree, count, residual, change, step, allowed, report):
+    """Write the report: iterations, residual, change, imbalance and status. NaN never looks like a success."""
+    o, most = count * 0.0, allowed + NOTHING
+    met, still = less(residual, most), less(change + residual * 0.0, most)
+    best = select(met, o + CONVERGED, select(still, o + LEAST_SQUARES, o + STOPPED))
+    rough = select(less(most, minimum(residual, change)), o + STOPPED, o + INACCURATE)
+    st(report, 0, count)
+    st(report, 1, residual)
+    st(report, 2, change)
+    st(report, 3, step)
+    st(report, 4, select(less(step, tree.settled[0] + NOTHING), best, rough))

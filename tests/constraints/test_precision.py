@@ -1,0 +1,180 @@
+"""What a status promises: CONVERGED is right, in single precision as well, at any scale, with any mu."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import saltus as sl
+from saltus.constraints.dynamics import METHODS, TREES_ONLY
+from tests.constraints.truth import solve as dense
+
+RIGHT = 1e-4  # of the largest acceleration, gravity among them, in single precision
+
+
+def held(name: str) -> tuple[sl.Model, list[sl.Constraint]]:
+    """A shipped robot on its feet, or by its hand, with the loops that its file declares."""
+    model, frames = sl.load_robot(name), sl.robot_frames(name)
+    limbs = frames.feet or frames.hands or [model.frames[-1].name]
+    dim = 6 if len(limbs) <= 2 and model.nv >= 6 else 3
+    return model, [*(sl.Contact(model, limb, dim) for limb in limbs), *sl.model_loops(model)]
+
+
+def states(model: sl.Model, count: int, seed: int = 0) -> list[Any]:
+    rng = np.random.default_rng([seed, model.nv])
+    v, tau = rng.normal(size=(2, count, model.nv))
+    return [sl.random_configuration(model, seed, count), v, 10.0 * tau]
+
+
+def able(constraints: list[sl.Constraint]) -> list[str]:
+    loops = any(constraint.joint_b > 0 for constraint in constraints)
+    return [method for method in METHODS if not (loops and method in TREES_ONLY)]
+
+
+def errors(found: Any, right: Any) -> Any:
+    return np.abs(found - right).max(-1) / np.maximum(np.abs(right).max(-1), 9.81)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["quadruped", "humanoid", "humanoid_hands", "biped", "arm", "double_pendulum",
+                                  "planar_human", "four_bar"])  # fmt: skip
+def test_single_precision_is_right_or_says_that_it_is_not(name: str) -> None:
+    model, constraints = held(name)
+    single = [x.astype(np.float32) for x in states(model, 1000)]
+    double = [x.astype(np.float64) for x in single]
+    right = sl.ConstrainedDynamics(model, constraints, able(constraints)[1], tolerance=1e-12).solve(*double)
+    for method in able(constraints):
+        solution = sl.ConstrainedDynamics(model, constraints, method).solve(*single)
+        assert solution.a.dtype == solution.forces.dtype == np.float32
+        converged = solution.status == sl.Status.CONVERGED
+        wrong = errors(solution.a, right.a)[converged & (right.status == sl.Status.CONVERGED)]
+        assert wrong.max(initial=0.0) < RIGHT, (method, wrong.max())
+        assert converged.mean() > 0.9, (method, converged.mean())
+
+
+@pytest.mark.slow
+def test_a_model_that_single_precision_cannot_hold_is_never_converged() -> None:
+    """A link nearly without inertia carries a heavy one: its numbers, rounded, are another robot's."""
+    builder = sl.ModelBuilder("light")
+    shoulder = builder.add_joint("shoulder", "revolute", axis=(0, 1, 0))
+    builder.add_body(shoulder, mass=1.0, inertia=0.01 * np.eye(3))
+    wrist = builder.add_joint("wrist", "revolute", parent=shoulder, axis=(0, 1, 0))
+    builder.add_body(wrist, mass=1e-9, inertia=1e-14 * np.eye(3))
+    twist = builder.add_joint("twist", "revolute", parent=wrist, axis=(0, 1, 0))
+    builder.add_body(twist, mass=1.0, inertia=0.01 * np.eye(3))
+    model = builder.build()
+    single = [x.astype(np.float32) for x in states(model, 8)]
+    solution = sl.ConstrainedDynamics(model, [sl.Contact(model, "twist", rows=(0,))]).solve(*single)
+    assert (solution.status != sl.Status.CONVERGED).all()
+
+
+def scaled(model: sl.Model, mass: float, length: float) -> sl.Model:
+    """The same robot of other stuff, and larger or smaller."""
+
+    def placed(X: Any) -> Any:
+        return np.block([[X[:3, :3], length * X[:3, 3:]], [X[3:]]])
+
+    joints = [
+        replace(
+            joint, placement=placed(joint.placement), mass=mass * joint.mass, com=length * joint.com,
+            inertia=mass * length**2 * joint.inertia,
+        )
+        for joint in model.joints
+    ]  # fmt: skip
+    frames = [sl.Frame(f.name, f.joint, placed(f.placement), f.kind, f.parent) for f in model.frames]
+    return model.replace(joints=tuple(joints), frames=tuple(frames), armature=mass * length**2 * model.armature)
+
+
+@pytest.mark.parametrize("length", [1e-3, 1.0, 1e3])
+@pytest.mark.parametrize("mass", [1e-9, 1.0, 1e9])
+def test_masses_and_lengths_do_not_matter(mass: float, length: float) -> None:
+    model, feet = scaled(sl.load_robot("quadruped"), mass, length), sl.robot_frames("quadruped").feet
+    constraints = [sl.Contact(model, foot) for foot in feet]
+    q, v, tau = states(model, 24)
+    q[:, :3] *= length
+    v[:, :3] *= length
+    tau *= mass * length**2
+    right, forces, _ = dense(model, constraints, q, v, tau)
+    for method in METHODS:
+        solution = sl.ConstrainedDynamics(model, constraints, method).solve(q, v, tau)
+        assert (solution.status == sl.Status.CONVERGED).all(), method
+        assert errors(solution.a, right).max() < 1e-9, method
+        assert (np.abs(solution.forces - forces).max(-1) < 1e-8 * np.abs(forces).max(-1)).all(), method
+
+
+@pytest.mark.parametrize("mu", [1e-16, 1e-12, 1e-3, 1.0, 1e3])
+def test_any_mu_is_right_or_says_that_it_is_not(mu: float) -> None:
+    model, constraints = held("quadruped")
+    inputs = states(model, 24)
+    right, _, _ = dense(model, constraints, *inputs)
+    for method in METHODS:
+        solution = sl.ConstrainedDynamics(model, constraints, method, mu=mu).solve(*inputs)
+        converged = solution.status == sl.Status.CONVERGED
+        assert errors(solution.a, right)[converged].max(initial=0.0) < 1e-7, method
+        assert converged.all() or mu < 1e-10 or mu > 1e-2, method
+
+
+@pytest.mark.parametrize("method", list(METHODS))
+@pytest.mark.parametrize("dim", [3, 6])
+def test_a_frame_that_is_fixed_to_the_world_is_held_already(method: str, dim: int) -> None:
+    model = sl.load_robot("arm")
+    base, hand = sl.Contact(model, "universe", dim), sl.Contact(model, "tool", 3)
+    inputs = states(model, 16)
+    alone = sl.ConstrainedDynamics(model, [hand], method).solve(*inputs)
+    both = sl.ConstrainedDynamics(model, [base, hand], method).solve(*inputs)
+    np.testing.assert_allclose(both.a, alone.a, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(both.forces[:, dim:], alone.forces, rtol=1e-8, atol=1e-8)
+    assert (both.forces[:, :dim] == 0.0).all() and (both.status == sl.Status.CONVERGED).all()
+
+    asked = np.zeros(both.forces.shape)
+    asked[:, 0] = 2.0
+    missed = sl.ConstrainedDynamics(model, [base, hand], method).solve(*inputs, target=asked)
+    np.testing.assert_allclose(missed.a, alone.a, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(missed.residual, 2.0)
+    assert (missed.status == sl.Status.LEAST_SQUARES).all()
+
+
+def test_derivatives_where_constraints_contradict_each_other_are_nan() -> None:
+    model = sl.load_robot("quadruped")
+    foot = sl.robot_frames("quadruped").feet[0]
+    twice = sl.ConstrainedDynamics(model, [sl.Contact(model, foot, name="one"), sl.Contact(model, foot, name="other")])
+    q, v, tau = states(model, 3)
+    target = np.zeros((3, 6))
+    target[1, 0] = 1.0  # the other holds still
+    D = twice.derivatives(q, v, tau, target=target)
+    assert list(D.status) == [sl.Status.CONVERGED, sl.Status.LEAST_SQUARES, sl.Status.CONVERGED]
+    for name in ("da_dq", "da_dv", "da_dtau", "da_dtarget", "df_dq", "df_dv", "df_dtau", "df_dtarget"):
+        slopes = getattr(D, name)
+        assert np.isnan(slopes[1]).all() and np.isfinite(slopes[[0, 2]]).all(), name
+    one = twice.derivatives(q[1], v[1], tau[1], target=target[1])
+    assert one.status is sl.Status.LEAST_SQUARES and np.isnan(one.da_dq).all()
+    _, (dq, _, dtau, *_) = sl.vjp(
+        sl.ConstrainedDynamics.solve, twice, (q, v, tau, None, target), (np.ones(model.nv), None)
+    )
+    assert np.isnan(dq[1]).all() and np.isfinite(dq[[0, 2]]).all() and np.isnan(dtau[1]).all()
+    along = sl.jvp(sl.ConstrainedDynamics.solve, twice, (q[1], v[1], tau[1], None, target[1]),
+                   (np.ones(model.nv), None, None, None, None))  # fmt: skip
+    assert np.isnan(along[1][0]).all()
+    iterated = twice.derivatives(q[1], v[1], tau[1], target=target[1], mode="fdc")
+    assert np.isfinite(iterated.da_dq).all()
+
+
+def test_what_is_refused() -> None:
+    model, constraints = held("quadruped")
+    dynamics, inputs = sl.ConstrainedDynamics(model, constraints), states(model, 2)
+    with pytest.raises(ValueError, match=r"active has the entry 0\.5, expected 1 for constraints that hold and 0"):
+        dynamics.solve(*inputs, active=[1, 0.5, 1, 1])
+    with pytest.raises(sl.ModelError, match=r"most_iterations = 2\.5: expected an integer"):
+        sl.ConstrainedDynamics(model, constraints, most_iterations=2.5)  # type: ignore[arg-type]
+    other = sl.load_robot("humanoid")
+    with pytest.raises(sl.ModelError, match=r"of another model, expected one of 'humanoid', whose joint"):
+        sl.ConstrainedDynamics(other, constraints)
+
+
+def test_a_status_prints_its_name() -> None:
+    model, constraints = held("quadruped")
+    status = sl.ConstrainedDynamics(model, constraints).solve(*(x[0] for x in states(model, 1))).status
+    assert str(status) == f"{status}" == "CONVERGED" and status == 0
