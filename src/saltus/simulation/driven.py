@@ -65,7 +65,7 @@ class Driven:
             return aba(self._model, q, v, tau, on_invalid=self._on_invalid)
         solution = self._constrained.solve(q, v, tau, self.active, start=self._start, on_invalid=self._on_invalid)
         self.forces, self.status = solution.forces, np.maximum(self.status, solution.status)
-        met = solution.residual <= self._constrained.tolerance
+        met = np.asarray(solution.status) == Status.CONVERGED
         # Forces on what cannot be met grow with every iteration: they are no start.
         self._start = self.forces if met.all() else np.where(met[..., None], self.forces, 0.0)
         return solution.a

@@ -1,0 +1,77 @@
+"""A minute of random cases (tools/fuzz), other ones in every run; and that their judge notices what is wrong."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import saltus as sl
+from tools.fuzz.__main__ import KINDS, complaints, run
+from tools.fuzz.constrained import judge
+from tools.fuzz.dense import Problem, Sample
+from tools.fuzz.robots import Units
+
+
+@pytest.mark.slow
+def test_random_cases() -> None:
+    """Failures come with the commands that show them again."""
+    seed = os.environ.get("SALTUS_FUZZ_SEED", str(time.time_ns() % 2**40))
+    command = [
+        sys.executable,
+        "-m",
+        "tools.fuzz",
+        "--seconds",
+        os.environ.get("SALTUS_FUZZ_SECONDS", "75"),
+        "--seed",
+        seed,
+    ]
+    done = subprocess.run(command, cwd=Path(__file__).parents[1], capture_output=True, text=True, check=False)
+    print(done.stdout)
+    assert done.returncode == 0, done.stdout + done.stderr
+    for kind in KINDS:
+        assert re.search(rf"[1-9]\d* cases of {kind}, 0 failed", done.stdout), f"no case of {kind}: {done.stdout}"
+
+
+def test_cases_repeat() -> None:
+    """The same seed gives the same case, or a recipe is worth nothing."""
+    assert complaints("free", 3) == complaints("free", 3)
+
+
+def test_exceptions_are_complaints(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(rng: np.random.Generator) -> None:
+        raise ValueError("broken")
+
+    monkeypatch.setitem(KINDS, "free", broken)  # type: ignore[arg-type]
+    assert "broken" in complaints("free", 1)[0]
+    assert run(0.05, 1, ["free"])["free"][1] > 0
+
+
+def test_judge_notices() -> None:
+    """Wrong accelerations, wrong forces, NaN, and convergence where constraints contradict each other."""
+    arm = sl.load_robot("arm")
+    u = Units(arm, 1.0, 1.0)
+    contact = sl.Contact(arm, len(arm.frames) - 1)
+    dynamics = sl.ConstrainedDynamics(arm, [contact, contact], "prox_ltl")
+    q, v, tau = sl.random_configuration(arm, 1), np.ones(arm.nv), np.ones(arm.nv)
+    rest = np.ones(2), np.zeros(6), np.zeros((0, arm.nv)), np.zeros((arm.njoints, 6))
+    problem = Problem.of(u, [contact, contact], np.ones(6), Sample(q, v, tau, *rest))
+    solution = dynamics.solve(q, v, tau)
+
+    def wrong(a: object, forces: object, status: int = 0, problem: Problem = problem) -> list[str]:
+        return list(judge(u, [contact, contact], problem, lambda: (0.0, 0.0), (a, forces, status), "f8", 1e-9))  # type: ignore[arg-type]
+
+    assert not wrong(solution.a, solution.forces)
+    assert "accelerations" in wrong(solution.a * (1.0 + 1e-6), solution.forces)[0]
+    assert "by forces" in wrong(solution.a, solution.forces * 1.001)[0]
+    assert "NaN" in wrong(solution.a, solution.forces * np.nan)[0]
+    apart = Problem.of(u, [contact, contact], np.ones(6), Sample(q, v, tau, np.ones(2), np.arange(6.0), *rest[2:]))
+    assert "missed" in wrong(*apart.solution, problem=apart)[0]
+    assert not wrong(*apart.solution, int(sl.Status.LEAST_SQUARES), problem=apart)
+    assert "accelerations" in wrong(solution.a, solution.forces, int(sl.Status.LEAST_SQUARES), problem=apart)[0]
