@@ -64,16 +64,19 @@ test: venv
 	$(BIN)/pytest -n $(JOBS) --dist worksteal -m 'not slow' --durations 20
 
 # Single precision, JAX, PTX, browsers, memory and long chains: `.ci/run` runs both.
-slow: warmup browser targets poison $(JAX)
+slow: warmup browser poison $(JAX)
+	$(BIN)/python -m tools.targets $(JOBS) x86-64-v2 Haswell
 	$(BIN)/pytest -n $(JOBS) --dist worksteal -m slow --durations 20
 
-# Narrower processors than the one at hand, and other kernels of OpenBLAS's, as far as it can run them.
+# All narrower processors than the one at hand, and other kernels of OpenBLAS's, as far as it can run them; `slow` has some.
 targets: venv
 	$(BIN)/python -m tools.targets $(JOBS)
 
-# With NaN in all memory that kernels have not written.
+# With NaN in all memory that kernels have not written; `make poison POISONED=tests` for all there is.
+POISONED ?= tests/kernel tests/dynamics/test_against_oracle.py tests/constraints/test_kinds.py tests/constraints/test_precision.py \
+            tests/constraints/test_operational_space.py tests/derivatives/test_constrained.py tests/simulation
 poison: compiled
-	SALTUS_POISON=1 $(BIN)/pytest -n $(JOBS) --dist worksteal -m 'not slow' tests/kernel tests/dynamics tests/constraints tests/derivatives
+	SALTUS_POISON=1 $(BIN)/pytest -n $(JOBS) --dist worksteal -m 'not slow' $(POISONED)
 
 # Before a release: PyTorch is too large for every run.
 torch: $(TORCH)

@@ -1,7 +1,7 @@
 """What other machines will see: the tests that rounding and lanes could spoil, for narrower processors and other kernels of
 OpenBLAS's (which NumPy's truths come from). What the machine at hand cannot run is said, and passed over.
 
-    python -m tools.targets [processes]
+    python -m tools.targets [processes [name ...]]      all, or those of these names: x86-64-v2, Haswell ...
 """
 
 from __future__ import annotations
@@ -29,9 +29,11 @@ RUNS = [
 """What is set, and the level that a machine needs for it."""
 
 
-def main(processes: str = "2") -> int:
+def main(processes: str = "2", *names: str) -> int:
     failed = []
     for setting, level in RUNS:
+        if names and not set(names) & set(setting.values()):
+            continue
         name = " ".join(f"{key}={value}" for key, value in setting.items())
         if missing := lacking(level):
             print(f"{name}: passed over, this machine lacks {', '.join(missing)}", flush=True)
