@@ -150,8 +150,8 @@ def test_masks_targets_starts_and_external_forces() -> None:
     check(sl.ConstrainedDynamics(ROBOT, FEET).solve, inputs, ["q", "v", "tau", "active", "target", "start", "external"])
 
 
-def test_a_residual_that_is_nan_has_not_converged() -> None:
-    solution = sl.Solution(np.zeros(1), np.zeros(1), np.array([[5, np.nan, np.nan], [np.nan] * 3]), 1e-9)
+def test_what_was_not_computed_has_a_status_of_its_own() -> None:
+    solution = sl.Solution(np.zeros(1), np.zeros(1), np.array([[5, 0, 0, 0, sl.Status.STOPPED], [np.nan] * 5]))
     assert solution.status.tolist() == [sl.Status.STOPPED, sl.Status.INVALID]
     assert solution.iterations.tolist() == [5, 0]
 

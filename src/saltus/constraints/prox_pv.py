@@ -36,6 +36,9 @@ from saltus.model.joint_kernels import add_along, carried, component, joint_plac
 from saltus.spatial.algebra import SE3, Force, Motion, Vec2, Vec3, act_force, act_inv, cross_force, power
 from saltus.spatial.inertia import Sym6, act_sym6, add_rigid, as_sym6, column, without
 
+SUMMED = 8.0
+"""Rounding units of what forces change of a row, that sweeps may leave of one that is met."""
+
 WORK = Layout(
     nj={"turn": Vec2, "velocity": Motion, "fall": Vec3, "inertia": Sym6, "force": Force, "acceleration": Motion,
         "change": Motion, "place": SE3},
@@ -63,7 +66,7 @@ def _prox_pv(tree, q, v, tau, active, target, start, w, a, forces, report):
     allowed = o
     for p in range(tree.nm):
         allowed = maximum(allowed, fabs(w.left[p]))
-    allowed = limit(tree, allowed)
+    allowed = limit(tree, allowed * SUMMED)
     residual, change, count, going = o, o, o, less(-1.0, o)
     for _ in range(tree.most_iterations[0]):
         if some(going):
@@ -78,7 +81,7 @@ def _prox_pv(tree, q, v, tau, active, target, start, w, a, forces, report):
         st(forces, tree.row_at[p], w.lam[p])
     residual = check_rows(tree, active, forces, w)
     step, near = check_balance(tree, q, tau, a, w)
-    conclude(tree, count, maximum(residual, near * tree.rounding[0]), change, step, limit(tree, near), report)
+    conclude(tree, count, residual, change, step, maximum(limit(tree, near), allowed), report)
 
 
 @kernel

@@ -67,10 +67,7 @@ EPSILONS = 1.0
 """What rounding leaves of a constraint, in units of the last place of the largest acceleration."""
 
 SETTLED = {np.dtype(np.float64): 1e-7, np.dtype(np.float32): 4e-6}
-"""The last change of accelerations, by their size, that counts as none; or if users ask for less:"""
-
-LOOSE, LOOSEST = 100.0, 1e-4
-"""So many times the tolerance, at most so much."""
+"""The last change of accelerations, by their size, that counts as none."""
 
 
 class ConstrainedModel:
@@ -96,8 +93,7 @@ class ConstrainedModel:
         self.joints, self.weightless, self.refuse_weightless = model.joints, model.weightless, model.refuse_weightless
         self.tolerance, self.most_iterations, thorough = tolerance, most_iterations, np.dtype(dtype) == np.float32
         self.rounding = EPSILONS * float(np.finfo(dtype).eps) if tolerance else 0.0
-        asked = min(LOOSE * tolerance, LOOSEST)
-        self.settled = max(SETTLED[np.dtype(dtype)], asked) if tolerance and reliable else 0.0
+        self.settled = SETTLED[np.dtype(dtype)] if tolerance and reliable else 0.0
         self.mu = mu * np.concatenate([np.empty(0), *(x.weight[list(x.rows)] for x in self.constraints)])  # of each row
         self.nc, self.nm = len(self.constraints), sum(constraint.dim for constraint in self.constraints)
         self.nu = sum(constraint.dim for constraint in self.constraints if constraint.dofs)

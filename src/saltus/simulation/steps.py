@@ -34,14 +34,28 @@ Step = Callable[[Model, Acceleration, float, Array, Array, Array, float, OnInval
 
 
 def semi_implicit_euler(
-    model: Model, acceleration: Acceleration, t: float, q: Array, v: Array, a: Array, h: float, on_invalid: OnInvalid
+    model: Model,
+    acceleration: Acceleration,
+    t: float,
+    q: Array,
+    v: Array,
+    a: Array,
+    h: float,
+    on_invalid: OnInvalid = "raise",
 ) -> tuple[Array, Array]:
     v = v + h * a
     return integrate(model, q, h * v, on_invalid=on_invalid), v
 
 
 def rk4(
-    model: Model, acceleration: Acceleration, t: float, q: Array, v: Array, a: Array, h: float, on_invalid: OnInvalid
+    model: Model,
+    acceleration: Acceleration,
+    t: float,
+    q: Array,
+    v: Array,
+    a: Array,
+    h: float,
+    on_invalid: OnInvalid = "raise",
 ) -> tuple[Array, Array]:
     def moved(x: Array) -> Array:
         return integrate(model, q, x, on_invalid=on_invalid)
