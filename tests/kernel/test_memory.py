@@ -41,6 +41,9 @@ def in_new_process(code: str, *arguments: str, **environment: str) -> str:
     return finished.stdout
 
 
+short_way = pytest.mark.skipif(POISONED, reason="the short way, which takes no memory, is closed under SALTUS_POISON")
+
+
 def kept(work: Callable[[], object], calls: int) -> int:
     """Bytes that Python has allocated, and not given back, after these calls; the measure itself allocates nothing.
 
@@ -69,7 +72,7 @@ def test_the_measure_sees_what_is_kept() -> None:
     assert kept(lambda: store.append(bytes(100)), 100) > 10_000
 
 
-@pytest.mark.skipif(POISONED, reason="about the short way, which is closed under SALTUS_POISON")
+@short_way
 @pytest.mark.parametrize(("algorithm", "given"), VARIANTS, ids=NAMES)
 @pytest.mark.parametrize("leading", [(), (WIDTH + 1,), (2, 50 * WIDTH)], ids=str)
 @pytest.mark.parametrize("dtype", PRECISIONS)
@@ -83,6 +86,7 @@ def test_steady_state_keeps_no_memory(algorithm: Algorithm, given: int, leading:
     assert kept(lambda: algorithm.call(MODEL, inputs, out), 400 if not leading else 20) == 0
 
 
+@short_way
 @pytest.mark.parametrize("leading", [(), (7,)], ids=str)
 def test_results_are_given_back(leading: tuple[int, ...]) -> None:
     """Without `out=` every call makes a new result, which goes when nobody holds it."""
@@ -93,6 +97,7 @@ def test_results_are_given_back(leading: tuple[int, ...]) -> None:
     assert kept(lambda: sl.integrate_jacobians(MODEL, s.q, s.v), 1000) == 0
 
 
+@short_way
 def test_refused_calls_give_everything_back() -> None:
     q, v, bad = MODEL.neutral(), np.zeros(MODEL.nv), np.full(MODEL.nv, np.nan)
 
