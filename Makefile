@@ -8,11 +8,13 @@ BIN    := .venv/bin
 PIP    := $(BIN)/python -m pip install --quiet --no-compile
 STAMP  := .venv/.installed
 PLAIN  := .venv/.installed-plain
+JAX    := .venv/.installed-jax
+TORCH  := .venv/.installed-torch
 
 export SALTUS_CACHE_DIR := $(CURDIR)/.cache/saltus
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: venv browser lint format warmup compiled test slow demo docs bench clean
+.PHONY: venv browser lint format warmup compiled test slow targets poison torch mutants demo docs bench clean
 
 venv: $(STAMP)
 
@@ -25,6 +27,15 @@ $(STAMP): pyproject.toml
 $(PLAIN): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(PIP) --editable .
+	touch $@
+
+# What only some tests need: JAX 100 MB; PyTorch gigabytes, as package indices have it with CUDA alone.
+$(JAX): $(STAMP)
+	$(PIP) --editable '.[dev,jax]'
+	touch $@
+
+$(TORCH): $(STAMP)
+	$(PIP) --editable '.[dev,torch]'
 	touch $@
 
 # Tests of the viewer drive Chromium, a system package; whoever may not install one asks who may.
@@ -52,9 +63,28 @@ test: venv
 	$(MAKE) --jobs 2 lint compiled
 	$(BIN)/pytest -n $(JOBS) --dist worksteal -m 'not slow' --durations 20
 
-# Single precision, PTX, browsers, memory and long chains: `.ci/run` runs both.
-slow: warmup browser
+# Single precision, JAX, PTX, browsers, memory and long chains: `.ci/run` runs both.
+slow: warmup browser poison $(JAX)
+	$(BIN)/python -m tools.targets $(JOBS) x86-64-v2 Haswell
 	$(BIN)/pytest -n $(JOBS) --dist worksteal -m slow --durations 20
+
+# All narrower processors than the one at hand, and other kernels of OpenBLAS's, as far as it can run them; `slow` has some.
+targets: venv
+	$(BIN)/python -m tools.targets $(JOBS)
+
+# With NaN in all memory that kernels have not written; `make poison POISONED=tests` for all there is.
+POISONED ?= tests/kernel tests/dynamics/test_against_oracle.py tests/constraints/test_kinds.py tests/constraints/test_precision.py \
+            tests/constraints/test_operational_space.py tests/derivatives/test_constrained.py tests/simulation
+poison: compiled
+	SALTUS_POISON=1 $(BIN)/pytest -n $(JOBS) --dist worksteal -m 'not slow' $(POISONED)
+
+# Before a release: PyTorch is too large for every run.
+torch: $(TORCH)
+	$(BIN)/pytest tests/derivatives/test_torch.py
+
+# Before a release, and after new tests: whether they notice small mistakes. Half an hour.
+mutants: warmup browser
+	$(BIN)/python -m tools.mutants --jobs $(JOBS)
 
 # Opens the viewer, and waits, if somebody sits at a terminal.
 demo: $(PLAIN)

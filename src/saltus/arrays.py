@@ -1,6 +1,6 @@
 """The types of public functions' arguments and results, and what is taken for an array of numbers."""
 
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +10,11 @@ Array: TypeAlias = NDArray[np.float64]
 
 ArrayLike: TypeAlias = Any
 """What NumPy turns into an array of numbers, or an array with `__cuda_array_interface__`."""
+
+OnInvalid: TypeAlias = Literal["raise", "mark"]
+"""What to do with samples whose inputs hold a NaN, an infinity or a configuration that is not of unit length: refuse the
+whole batch with a ValueError that names the first of them, or give NaN in all outputs of those samples, and all others what
+they would have got without them."""
 
 
 def real_numbers(value: ArrayLike, what: str) -> NDArray[Any]:

@@ -18,7 +18,7 @@ from saltus.constraints.tables import ConstrainedModel
 from saltus.kernel import ALGORITHMS, Algorithm
 from saltus.kernel.interpret import casadi_function, count_operations, interpret
 from tests.closeness import assert_close
-from tests.kernel.cases import all_kinds, run, sample
+from tests.kernel.cases import all_kinds, run, sample, single_tolerance
 
 CONSTRAINED = [x for x in ALGORITHMS if x.kernel.__module__.startswith("saltus.constraints.")]
 each_algorithm = pytest.mark.parametrize("algorithm", CONSTRAINED, ids=lambda algorithm: algorithm.name)
@@ -93,7 +93,7 @@ def test_single_precision(algorithm: Algorithm) -> None:
     ours, right = run(algorithm, problem(algorithm), singles), run(algorithm, problem(algorithm), doubles)
     for spec, one, other in zip(algorithm.outputs[:2], ours, right, strict=False):
         assert one.dtype == np.float32
-        assert_close(one, other, 2e-3, what=spec.name)
+        assert_close(one, other, single_tolerance(all_kinds()), what=spec.name)
 
 
 @pytest.mark.parametrize(

@@ -103,7 +103,7 @@ def delassus_inverse(M: Any, J: Any) -> tuple[Any, Any, Any]:
     return response, vectors * inverse[..., None, :] @ transposed(vectors), values
 
 
-def solve(
+def system(
     model: sl.Model,
     constraints: Sequence[sl.Constraint],
     q: Any,
@@ -111,8 +111,8 @@ def solve(
     tau: Any,
     active: Any = None,
     target: Any = None,
-) -> tuple[Any, Any, Any]:
-    """Accelerations, forces of least norm, and J, by the pseudo-inverse of the Delassus matrix."""
+) -> tuple[Any, Any, Any, Any]:
+    """M a = rest + J^T forces, J a = goal: M, rest, J and goal."""
     M, rest = sl.crba(model, q), np.asarray(tau) - sl.nonlinear_effects(model, q, v)
     rows, goals, start = [], [], 0
     for c, constraint in enumerate(constraints):
@@ -123,9 +123,35 @@ def solve(
         on = np.ones(1) if active is None else np.asarray(active)[..., c, None]
         rows.append(on[..., None] * J)
         goals.append(on * (asked - drift - constraint.kd * speed - constraint.kp * error))
-    J, goal = np.concatenate(rows, -2), np.concatenate(goals, -1)
+    return M, rest, np.concatenate(rows, -2), np.concatenate(goals, -1)
+
+
+def solve(
+    model: sl.Model,
+    constraints: Sequence[sl.Constraint],
+    q: Any,
+    v: Any,
+    tau: Any,
+    active: Any = None,
+    target: Any = None,
+) -> tuple[Any, Any, Any]:
+    """Accelerations, forces of least norm, and J, by the pseudo-inverse of the Delassus matrix."""
+    M, rest, J, goal = system(model, constraints, q, v, tau, active, target)
     response, inverse, _ = delassus_inverse(M, J)
     free = np.linalg.solve(M, rest[..., None])[..., 0]
     forces = times(inverse, goal - times(J, free))
     forces = forces + times(inverse, goal - times(J, free + times(response, forces)))  # once more, for the last digits
     return free + times(response, forces), forces, J
+
+
+def iterated(
+    model: sl.Model, constraints: Sequence[sl.Constraint], q: Any, v: Any, tau: Any, mu: Any, count: int, start: Any
+) -> tuple[Any, Any]:
+    """Accelerations and forces after so many steps of the proximal method, (J M^-1 J^T + diag(mu)) step = goal - J a."""
+    M, rest, J, goal = system(model, constraints, q, v, tau)
+    response, free = np.linalg.solve(M, transposed(J)), np.linalg.solve(M, rest[..., None])[..., 0]
+    damped, forces = J @ response + np.diag(mu), np.asarray(start)
+    for _ in range(count):
+        left = goal - times(J, free + times(response, forces))
+        forces = forces + np.linalg.solve(damped, left[..., None])[..., 0]
+    return free + times(response, forces), forces

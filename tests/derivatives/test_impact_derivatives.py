@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import saltus as sl
-from tests.closeness import assert_close
+from tests.closeness import assert_close, with_rounding
 from tests.constraints import truth
 from tests.derivatives.constrained import allowed, converged, errors, misses, states
 from tests.derivatives.forward import ERRORS
@@ -25,7 +25,7 @@ pytest.importorskip("pinocchio")
 
 from benchmarks.peer_constraints import ConstrainedPeer, pin
 from benchmarks.robots import pinocchio_model
-from tests.constraints.test_against_pinocchio import CASES, ILL_CONDITIONED, good_states, random_states, rounding
+from tests.constraints.test_against_pinocchio import CASES, ILL_CONDITIONED, good_states, random_states
 
 TOLERANCE, REDUNDANT = 1e-9, 1e-7
 NAMES = ("dv_dq", "dv_dv", "dimpulses_dq", "dimpulses_dv")
@@ -143,7 +143,7 @@ def test_random_states(name: str, restitution: float) -> None:
     ours, exact = both(converged(model, held, tolerance=1e-14), q, v, None, restitution)  # slopes converge after values
     tolerance = np.full(20, TOLERANCE if unique else REDUNDANT)
     if case.robot in ILL_CONDITIONED:
-        tolerance = np.maximum(tolerance, rounding(model, q))
+        tolerance = with_rounding(tolerance, np.linalg.cond(sl.crba(model, q)))
     least = sizes_of_terms(model, held, q, exact) if name in HELD_STILL else None
     found = misses(ours, exact._asdict(), list(NAMES), tolerance, least)
     if unique and not case.has_loops:
@@ -160,7 +160,7 @@ def test_other_modes(mode: str) -> None:
     ours = converged(model, held).impact_derivatives(q, v, None, 0.5)
     right = converged(model, held).impact_derivatives(q, v, None, 0.5, mode=mode)
     for name in NAMES:
-        assert_close(getattr(right, name), getattr(ours, name), max(ERRORS[mode], 1e-11), what=name)
+        assert_close(getattr(right, name), getattr(ours, name), max(4.0 * ERRORS[mode], 1e-11), what=name)
 
 
 def test_linear_in_velocities() -> None:

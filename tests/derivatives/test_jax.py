@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 import saltus as sl
-from tests.closeness import assert_close
+from tests.closeness import assert_close, with_rounding
 from tests.generators import floating_tree, random_state
 from tests.kernel.cases import all_kinds
 
+pytestmark = pytest.mark.slow  # which installs it
 jax = pytest.importorskip("jax")
 jnp: Any = pytest.importorskip("jax.numpy")
 
@@ -98,6 +99,10 @@ def test_frames_and_several_outputs() -> None:
 def test_single_precision() -> None:
     model = all_kinds()
     inputs = [np.asarray(getattr(random_state(model, 8), name), np.float32) for name in ("q", "v", "tau")]
+    doubles = [x.astype(np.float64) for x in inputs]
+    tolerance = with_rounding(0.0, np.linalg.cond(sl.crba(model, doubles[0])), real=np.float32)
     aba = sl.jax_function(sl.aba, model)
-    assert aba(*inputs).dtype == np.float32
-    assert jax.grad(lambda tau: aba(*inputs[:2], tau).sum())(inputs[2]).dtype == np.float32
+    a, slope = aba(*inputs), jax.grad(lambda tau: aba(*inputs[:2], tau).sum())(inputs[2])
+    assert a.dtype == slope.dtype == np.float32
+    assert_close(np.asarray(a), sl.aba(model, *doubles), tolerance)
+    assert_close(np.asarray(slope), sl.minverse(model, doubles[0]).sum(-2), tolerance)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import saltus as sl
-from tests.closeness import assert_close
+from tests.closeness import assert_close, with_rounding
 from tests.generators import floating_tree, random_state
 from tests.kernel.cases import all_kinds
 
@@ -110,6 +110,10 @@ def test_single_precision() -> None:
     a = sl.torch_function(sl.aba, model)(*inputs)
     a.sum().backward()
     assert a.dtype == torch.float32 and {x.grad.dtype for x in inputs} == {torch.float32}
+    doubles = [x.detach().numpy().astype(np.float64) for x in inputs]
+    tolerance = with_rounding(0.0, np.linalg.cond(sl.crba(model, doubles[0])), real=np.float32)
+    assert_close(a.detach().numpy(), sl.aba(model, *doubles), tolerance)
+    assert_close(inputs[2].grad.numpy(), sl.minverse(model, doubles[0]).sum(-2), tolerance)
 
 
 def test_several_outputs() -> None:

@@ -10,6 +10,7 @@ import pytest
 import saltus as sl
 from saltus.dynamics.rnea import _rnea
 from saltus.kernel import ALGORITHMS, Algorithm
+from tests.closeness import with_rounding
 
 LAYERS = ("saltus.model.", "saltus.dynamics.", "saltus.derivatives.")
 PACKAGE = [x for x in ALGORITHMS if x.kernel.__module__.startswith(LAYERS) and x.tables is _rnea.tables]
@@ -53,6 +54,12 @@ def random_inputs(
         else:
             inputs.append(rng.normal(size=leading + spec.resolve(algorithm.sizes(model.tables, inputs))))
     return inputs
+
+
+def single_tolerance(model: sl.Model) -> float:
+    """For single precision, of what may solve with the inertia matrix of this model."""
+    condition = np.linalg.cond(sl.crba(model, sl.random_configuration(model, 0, 20))).max()
+    return float(with_rounding(0.0, condition, 4.0, np.float32))
 
 
 def run(algorithm: Algorithm, model: sl.Model, inputs: list[Any], out: Any = None) -> tuple[Any, ...]:

@@ -1,17 +1,13 @@
-"""Threads, processes, forks and interrupts: the numbers stay those of a serial run, and nothing hangs.
-
-What could hang or crash runs in a process of its own, with a time limit.
-"""
+"""Threads, processes, forks and interrupts: the numbers stay those of a serial run, and nothing hangs."""
 
 from __future__ import annotations
 
 import copy
 import gc
-import os
 import pickle
-import subprocess
-import sys
+import signal
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
@@ -22,11 +18,11 @@ import numpy as np
 import pytest
 
 import saltus as sl
+from saltus.kernel import launch
 from saltus.kernel.target import packet
+from saltus.kernel.threads import FIRST, deal
+from tests.kernel.processes import LIMIT, fresh
 
-ROOT = Path(__file__).parents[2]
-LIMIT = 240
-"""Seconds after which a process is taken for one that hangs, on a busy machine."""
 LARGE = 100 * packet(64).width
 """Samples of a batch that is dealt out to threads."""
 
@@ -37,21 +33,6 @@ def threads() -> Iterator[None]:
     sl.set_threads(2)
     yield
     sl.set_threads(before)
-
-
-def fresh(code: str, **environment: str) -> str:
-    """What a new interpreter prints that runs this code."""
-    run = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}", **environment},
-        capture_output=True,
-        text=True,
-        timeout=LIMIT,
-        check=False,
-    )
-    assert run.returncode == 0, run.stderr
-    return run.stdout
 
 
 def results(model: sl.Model, count: int = LARGE) -> list[Any]:
@@ -248,7 +229,7 @@ print("done")
 
 
 def test_interrupts_during_batches() -> None:
-    """KeyboardInterrupt comes through, at once or after the batch; what comes later is right, and nothing goes on."""
+    """KeyboardInterrupt comes through; what comes later is right, and nothing goes on."""
     code = """
 import numpy as np, os, saltus as sl, signal, threading, time
 sl.set_threads(2)
@@ -275,6 +256,44 @@ assert caught > 8, caught
 print("done")
 """
     assert fresh(code) == "done\n"
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_an_interrupt_ends_between_chunks(count: int) -> None:
+    """Ctrl-C amid forty chunks: it is heard after the chunk at hand, and no thread begins another one."""
+    sl.set_threads(count)
+    begun: list[int] = []
+
+    def work(start: int, stop: int) -> int:
+        begun.append(start)
+        if start == 0:
+            signal.raise_signal(signal.SIGINT)
+        time.sleep(0.05)
+        return 0
+
+    with pytest.raises(KeyboardInterrupt):
+        deal(work, 40 * FIRST, 1)
+    ended = len(begun)
+    assert 1 <= ended < 10
+    time.sleep(0.2)
+    assert len(begun) == ended
+
+
+def test_a_long_batch_of_one_thread_goes_in_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The short way would not hear an interrupt: it takes what is done in no time."""
+    model, dealt = small(), []
+
+    def spy(work: Any, count: int, width: int) -> Any:
+        dealt.append(count)
+        return deal(work, count, width)
+
+    monkeypatch.setattr(launch, "deal", spy)
+    sl.set_threads(1)
+    q = sl.random_configuration(model, 0, 5000)
+    right = sl.gravity(model, q)
+    dealt.clear()
+    assert np.array_equal(sl.gravity(model, q), right)
+    assert dealt == [5000]
 
 
 def test_a_batch_while_the_interpreter_ends() -> None:

@@ -11,7 +11,7 @@ import pytest
 import saltus as sl
 from saltus.kernel import Algorithm
 from saltus.kernel.target import packet
-from tests.closeness import assert_close
+from tests.closeness import assert_close, with_rounding
 from tests.kernel.cases import NAMES, PRECISIONS, SOLVERS, VARIANTS, all_kinds, random_inputs, run, sample
 
 WIDTH = packet(64).width
@@ -76,7 +76,7 @@ def test_single_precision(algorithm: Algorithm, given: int) -> None:
     tolerance = 1e-5
     if algorithm.name in SOLVERS:
         condition = np.linalg.cond(sl.crba(MODEL, sl.random_configuration(MODEL, 0, 20))).max()
-        tolerance = max(tolerance, condition * float(np.finfo(np.float32).eps))
+        tolerance = with_rounding(tolerance, condition, real=np.float32)
     ours, right = run(algorithm, MODEL, singles), run(algorithm, MODEL, doubles)
     for spec, one, other in zip(algorithm.outputs, ours, right, strict=True):
         assert one.dtype == np.float32 and other.dtype == np.float64

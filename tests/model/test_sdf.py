@@ -298,7 +298,7 @@ def test_a_link_that_says_nothing_has_the_default_inertia(tmp_path: Path) -> Non
 def test_shapes(tmp_path: Path) -> None:
     visual = (
         '<visual name="{0}"><pose>0 0 1 0 0 0</pose><geometry>{1}</geometry>'
-        "<material><diffuse>1 0 0 0.5</diffuse></material></visual>"
+        "<material><ambient>0 1 0 1</ambient><diffuse>1 0 0 0.5</diffuse></material></visual>"
     )
     inside = "".join([
         visual.format("box", "<box><size>1 2 3</size></box>"),

@@ -126,18 +126,94 @@ def test_what_holds_from_the_start_does_not_jump() -> None:
     np.testing.assert_array_equal(fall.v[0], [0, 0, -1.0, 0, 0, 0])
 
 
-def test_contacts_that_contradict_each_other_push_no_harder_with_time() -> None:
-    """One frame that belongs to two places stays in the middle, with forces that a warm start must not pile up."""
+def torn_apart() -> sl.ConstrainedDynamics:
+    """The rod's middle belongs to two places at once."""
     model, places = rod(), []
     for z in (-0.01, 0.01):
         places.append(np.eye(4))
         places[-1][2, 3] = z
     both = [sl.Contact(model, 1, 6, anchor=place, kp=100.0, kd=20.0) for place in places]
-    held = sl.rollout(
-        sl.ConstrainedDynamics(model, both, "prox_ltl"), model.neutral(), np.zeros(6), duration=0.2, dt=2e-3
-    )
+    return sl.ConstrainedDynamics(model, both, "prox_ltl")
+
+
+def test_contacts_that_contradict_each_other_push_no_harder_with_time() -> None:
+    """One frame that belongs to two places stays in the middle, with forces that a warm start must not pile up."""
+    dynamics = torn_apart()
+    with pytest.warns(RuntimeWarning, match="did not converge at .* of 101 states, first at 0 s"):
+        held = sl.rollout(dynamics, dynamics.model.neutral(), np.zeros(6), duration=0.2, dt=2e-3)
     assert np.abs(held.q[:, :3]).max() < 1e-6
     assert np.abs(held.forces[1:]).max() < 2 * np.abs(held.forces[0]).max()
+
+
+def test_what_the_solver_says_is_recorded_and_not_silent() -> None:
+    """Of two robots, one has contacts that contradict each other for half of the time."""
+    dynamics, masks = torn_apart(), np.ones((2, 11, 2))
+    masks[0, :, 1] = masks[1, :5, 1] = 0
+    q, v = dynamics.model.neutral(), np.zeros(6)
+    with pytest.warns(RuntimeWarning, match="did not converge at 6 of 22 states, first at 0.01 s") as caught:
+        motion = sl.rollout(
+            dynamics, q, v, active=masks, duration=0.02, dt=2e-3, method="semi_implicit_euler"
+        )  # fmt: skip
+    assert len(caught) == 1 and "see `status` of the trajectory" in str(caught[0].message)
+    assert motion.status.shape == (2, 11) and motion.finished.all()
+    assert not motion.status[0].any() and not motion.status[1, :5].any()
+    assert (motion.status[1, 5:] > sl.Status.CONVERGED).all() and (motion.status < sl.Status.INVALID).all()
+    assert (motion.worst_status == [sl.Status.CONVERGED, motion.status[1].max()]).all()
+
+
+def test_a_solver_that_converges_says_nothing(recwarn: pytest.WarningsRecorder) -> None:
+    motion = sl.rollout(four_bar(), np.zeros(3), np.zeros(3), duration=0.01)
+    assert not motion.status.any() and not recwarn.list
+
+
+def test_a_constrained_robot_that_diverges_is_lost_and_the_others_go_on() -> None:
+    model = rod()
+    held = sl.ConstrainedDynamics(model, [sl.Contact(model, "left", 3)])
+
+    def torques(which: Any) -> Any:
+        def asked(t: float, q: Any, v: Any) -> Any:
+            assert np.isfinite(q).all() and np.isfinite(v).all()
+            return 1e3 * v * abs(v) * np.asarray(which)[:, None]
+
+        return asked
+
+    v = np.zeros((3, 6))
+    options: dict[str, Any] = {"duration": 1.0, "dt": 0.05, "on_invalid": "mark", "method": "semi_implicit_euler"}
+    batch = sl.rollout(held, model.neutral(), v, torques([0, 1, 0]), **options)
+    alone = sl.rollout(held, model.neutral(), v[[0, 2]], torques([0, 0]), **options)
+    assert batch.finished.tolist() == [True, False, True]
+    for name in ("q", "v", "tau", "forces", "active", "status"):
+        np.testing.assert_array_equal(getattr(batch, name)[[0, 2]], getattr(alone, name))
+        assert not np.isfinite(getattr(batch, name)[1, -1]).any() or name == "status"
+    assert batch.worst_status.tolist() == [0, sl.Status.INVALID, 0]
+    (drift,) = sl.constraint_drift(held, batch)
+    assert np.isnan(drift.absolute[1, -1]) and np.isfinite(drift.absolute[[0, 2]]).all()
+
+
+def hinged(damping: float, kind: str) -> sl.Model:
+    """A rod that swings about its left end: by a hinge, or flying with that end to be held."""
+    builder = sl.ModelBuilder("hinged")
+    root = builder.add_joint("root", "free_flyer") if kind == "held" else 0
+    arm = builder.add_joint("arm", "revolute", root, axis=(0, 1, 0), damping=damping)
+    if kind == "held":
+        builder.add_body(root, mass=1.0, inertia=0.1 * np.eye(3))
+    builder.add_body(arm, mass=MASS, com=(HALF, 0, 0), inertia=np.diag([1e-3, INERTIA, INERTIA]))
+    return builder.build()
+
+
+@pytest.mark.parametrize("method", ["rk4", "semi_implicit_euler"])
+def test_damping_under_constraints(method: Any) -> None:
+    """Its base held by a contact, the rod swings as if it had a fixed one, damped or not."""
+    flying, fixed = hinged(0.7, "held"), hinged(0.7, "fixed")
+    dynamics = sl.ConstrainedDynamics(flying, [sl.Contact(flying, "root", 6)])
+    options: dict[str, Any] = {"duration": 0.5, "dt": 1e-3, "method": method}
+    ends = {}
+    for damping in (True, False):
+        held = sl.rollout(dynamics, flying.neutral(), np.zeros(7), damping=damping, **options)
+        free = sl.rollout(fixed, np.zeros(1), np.zeros(1), damping=damping, **options)
+        np.testing.assert_allclose(held.q[:, -1], free.q[:, 0], atol=1e-7)
+        ends[damping] = held.q[-1, -1]
+    assert abs(ends[True] - ends[False]) > 0.1
 
 
 def test_a_controller_at_its_own_rate() -> None:
@@ -150,6 +226,18 @@ def test_a_controller_at_its_own_rate() -> None:
     motion = sl.rollout(four_bar(), np.zeros(3), np.zeros(3), torques, duration=0.01, dt=1e-3, control_period=4e-3)
     np.testing.assert_allclose(asked, [0.0, 4e-3, 8e-3], atol=1e-15)
     np.testing.assert_allclose(motion.tau[:, 0], np.repeat([0.0, 4e-3, 8e-3], [4, 4, 3]), atol=1e-15)
+
+
+def test_a_control_period_is_rounded_to_steps() -> None:
+    """0.3 / 0.1 is a little less than 3."""
+    asked: list[float] = []
+
+    def torques(t: float, q: Any, v: Any) -> Any:
+        asked.append(t)
+        return np.zeros(3)
+
+    sl.rollout(four_bar(), np.zeros(3), np.zeros(3), torques, duration=0.6, dt=0.1, control_period=0.3)
+    np.testing.assert_allclose(asked, [0.0, 0.3, 0.6], atol=1e-15)
 
 
 def test_a_disturbance_adds_to_held_torques_and_is_not_recorded() -> None:
@@ -193,7 +281,9 @@ def placed(model: sl.Model, positions: Any, turns: Any, masks: Any) -> sl.Trajec
     q = np.tile(model.neutral(), (count, 1))
     q[:, :3], q[:, 5], q[:, 6] = positions, np.sin(np.divide(turns, 2)), np.cos(np.divide(turns, 2))
     nothing = np.zeros((count, 6))
-    return sl.Trajectory(np.arange(count) * 1.0, q, nothing, nothing, nothing, np.asarray(masks, float)[:, None])
+    return sl.Trajectory(
+        np.arange(count) * 1.0, q, nothing, nothing, nothing, np.asarray(masks, float)[:, None], np.zeros(count, int)
+    )
 
 
 def test_drift_counts_from_where_a_contact_switched_on() -> None:

@@ -153,6 +153,56 @@ def test_a_motion_that_diverges_says_so(body: sl.Model, method: str) -> None:
     assert 1 <= len(kept.t) < 100 and np.isfinite(kept.q).all() and np.isfinite(kept.v).all()
 
 
+def blowing_up(which: Any) -> Any:
+    """Torques that grow without limit for some robots; they are never asked about what is not finite."""
+
+    def torques(t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        assert np.isfinite(q).all() and np.isfinite(v).all()
+        return 1e3 * v * abs(v) * np.asarray(which)[..., None]
+
+    return torques
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("body", [pendulum(), brick()], ids=["pendulum", "brick"])
+def test_a_robot_that_diverges_is_lost_and_the_others_go_on(body: sl.Model, method: str) -> None:
+    v, moves = np.outer([1.0, 1.0, 2.0, 2.0, 3.0], np.ones(body.nv)), np.array([False, True, False, True, False])
+    options: dict[str, Any] = {"duration": 2, "dt": 0.1, "method": method, "on_invalid": "mark"}
+    batch = sl.rollout(body, body.neutral(), v, blowing_up(moves), **options)
+    calm = sl.rollout(body, body.neutral(), v[~moves], blowing_up(moves[~moves]), **options)
+    for name in ("q", "v", "tau", "status"):
+        np.testing.assert_array_equal(getattr(batch, name)[~moves], getattr(calm, name))
+    assert batch.finished.tolist() == (~moves).tolist() and calm.finished.all()
+    assert (batch.worst_status == np.where(moves, sl.Status.INVALID, sl.Status.CONVERGED)).all()
+    known = np.isfinite(batch.q).all(-1) & np.isfinite(batch.v).all(-1)
+    np.testing.assert_array_equal(batch.status == sl.Status.INVALID, ~known)
+    assert known[moves, 0].all() and not known[moves, -1].any()
+    assert (np.diff(known.astype(int), axis=-1) <= 0).all()  # who is lost stays lost
+    for array in (batch.q, batch.v, batch.tau):
+        assert np.isnan(array[~known]).all() and not np.isnan(array[known]).any()
+    energy, *_ = sl.conservation_drift(body, batch)
+    assert np.isnan(energy.absolute[~known]).all() and np.isfinite(energy.absolute[~moves]).all()
+
+
+def test_a_robot_alone_that_is_lost() -> None:
+    alone = sl.rollout(pendulum(), [0.0], [1.0], blowing_up(True), duration=10, dt=0.1, on_invalid="mark")
+    assert not alone.finished and alone.worst_status == sl.Status.INVALID and np.isnan(alone.q[-1]).all()
+
+
+def test_states_and_torques_that_are_not_valid_from_the_start() -> None:
+    body = brick()
+    q, tau = np.tile(body.neutral(), (4, 1)), np.zeros((4, 6))
+    q[1, 3:] *= 1.1
+    q[2, 0] = np.nan
+    tau[3, 2] = np.inf
+    motion = sl.rollout(body, q, np.zeros(6), tau, duration=0.1, dt=0.01, on_invalid="mark")
+    assert np.isfinite(motion.q).all(-1).sum(-1).tolist() == [11, 0, 0, 1]
+    assert motion.finished.tolist() == [True, False, False, False]
+    np.testing.assert_array_equal(motion.q[0], sl.rollout(body, q[:1], np.zeros(6), duration=0.1, dt=0.01).q[0])
+    with pytest.raises(ValueError, match="on_invalid is 'skip', expected 'raise' or 'mark'"):
+        sl.rollout(body, q, np.zeros(6), tau, duration=0.1, on_invalid="skip")  # type: ignore[arg-type]
+
+
 def test_a_controller_that_fails_costs_no_states() -> None:
     def torques(t: float, q: np.ndarray, v: np.ndarray) -> list[float]:
         if t > 0.5:

@@ -12,7 +12,7 @@ from saltus.derivatives.forward import coordinate_rates
 from saltus.kernel.forward import push_forward
 from saltus.simulation.step_derivatives import _tangent_rate
 from saltus.simulation.steps import METHODS
-from tests.closeness import assert_close
+from tests.closeness import assert_close, with_rounding
 from tests.generators import floating_tree, mimic_tree, random_state
 from tests.kernel.cases import all_kinds
 
@@ -145,8 +145,14 @@ def test_rate_of_tangent_vectors(size: float) -> None:
 def test_single_precision() -> None:
     model = floating_tree(3, 6)
     state = random_state(model, 7)
-    step = sl.step_derivatives(model, *(x.astype(np.float32) for x in (state.q, state.v, state.tau)), 1e-2)
+    singles = [x.astype(np.float32) for x in (state.q, state.v, state.tau)]
+    step = sl.step_derivatives(model, *singles, 1e-2)
     assert {x.dtype for x in step} == {np.dtype(np.float32)}
+    doubles = [x.astype(np.float64) for x in singles]
+    condition = np.linalg.cond(sl.crba(model, doubles[0]))
+    assert_close(
+        tuple(step), tuple(sl.step_derivatives(model, *doubles, 1e-2)), with_rounding(0.0, condition, real=np.float32)
+    )
 
 
 def test_refusals() -> None:

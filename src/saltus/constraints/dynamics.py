@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from saltus.arrays import Array, ArrayLike
+from saltus.arrays import Array, ArrayLike, OnInvalid
 from saltus.constraints.constrained_aba import _constrained_aba
 from saltus.constraints.constraint import Constraint
 from saltus.constraints.impact import Impact, _impact
@@ -31,6 +31,7 @@ from saltus.constraints.scale import amplification, typical_delassus
 from saltus.constraints.system import _constrained_system, _constraint_accelerations
 from saltus.constraints.tables import ConstrainedModel
 from saltus.dynamics.rnea import gravity
+from saltus.kernel.marking import call_marking, check_choice
 from saltus.model.checks import ModelError
 from saltus.model.joints import JointKind
 from saltus.model.model import Model
@@ -141,6 +142,8 @@ class ConstrainedDynamics:
         none = np.zeros(self.problem.nm)
         self._all: tuple[Any, ...] = (np.ones(self.problem.nc), none, none, np.zeros((self.problem.nu, model.nv)))
         self._one = self._all if solver in TAKE_ROWS else self._all[:3]
+        self._declared = _prox_ltl if solver in TAKE_ROWS else _constrained_aba
+        """An algorithm that takes what the method takes: `kkt` is none itself."""
         self._kept: dict[Any, tuple[Any, ...]] = {}
         self._way: Any = None
         """How derivatives along directions are found, once that was looked at (derivatives/constrained_along.py)."""
@@ -181,6 +184,8 @@ class ConstrainedDynamics:
         start: ArrayLike | None = None,
         external: ArrayLike | None = None,
         rows: ArrayLike | None = None,
+        *,
+        on_invalid: OnInvalid = "raise",
     ) -> Solution:
         """Accelerations and forces for `q` (..., nq), `v` and `tau` (..., nv).
 
@@ -189,24 +194,31 @@ class ConstrainedDynamics:
         start: (..., nm), forces to start from.
         external: (..., njoints, 6), forces on each joint's body in its own frame, linear first [N, N m], as in `aba`.
         rows: (..., nu, nv), the rows of all `UserRows`, one below the other.
+        on_invalid: "raise", or "mark" for NaN and the status INVALID where a sample's inputs are not valid.
         """
         rest: tuple[Any, ...] = self._one
         problem = self.problem
         if not (q.__class__ is np.ndarray and q.ndim == 1 and q.dtype is DOUBLE):
             if self._double_only and all(map(is_single, (q, v, tau))):
-                return in_double(self.solve, q, v, tau, active, target, start, external, rows)
+                solve = partial(self.solve, on_invalid=on_invalid)
+                return in_double(solve, q, v, tau, active, target, start, external, rows)
             rest = self.defaults(q, v, tau)[: len(self._one)]
             problem = self.problem_in(rest[0].dtype)
         if rows is not None or self.problem.nu:
             rows = self._checked(rows)
         if external is not None:
-            tau = tau + (gravity(self.model, q) - gravity(self.model, q, external))
+            carried = gravity(self.model, q, external, on_invalid=on_invalid)
+            tau = tau + (gravity(self.model, q, on_invalid=on_invalid) - carried)
         if not (active is target is start is rows is None):
             if active is not None:
                 check_active(active)
             given = zip((active, target, start, rows), rest, strict=False)
             rest = tuple(default if value is None else value for value, default in given)
-        return Solution(*self._run(problem, (q, v, tau, *rest)))
+        inputs = (q, v, tau, *rest)
+        if on_invalid == "raise":
+            return Solution(*self._run(problem, inputs))
+        check_choice(on_invalid, "solve")
+        return Solution(*call_marking(self._declared, problem, inputs, run=self._run))
 
     def defaults(self, *arrays: Any) -> tuple[Any, ...]:
         """All constraints active, no targets, no start, no rows: of the type of these arrays, and where they are."""
@@ -238,6 +250,7 @@ class ConstrainedDynamics:
         mode: str = "analytical",
         *,
         out: ConstrainedDerivatives | None = None,
+        on_invalid: OnInvalid = "raise",
     ) -> ConstrainedDerivatives:
         """How accelerations and forces change with `q` (..., nq), `v` and `tau` (..., nv); arguments as in `solve`.
 
@@ -256,11 +269,18 @@ class ConstrainedDynamics:
         ((18, 18), (12, 18))
         """
         return _differentiation("constrained").differentiate(
-            self, q, v, tau, active, target, start, external, rows, mode, out
+            self, q, v, tau, active, target, start, external, rows, mode, out, on_invalid
         )
 
     def constraint_accelerations(
-        self, q: ArrayLike, v: ArrayLike, a: ArrayLike, active: ArrayLike | None = None, rows: ArrayLike | None = None
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        a: ArrayLike,
+        active: ArrayLike | None = None,
+        rows: ArrayLike | None = None,
+        *,
+        on_invalid: OnInvalid = "raise",
     ) -> Array:
         """What the constraints compare with their targets (..., nm) [m/s^2, rad/s^2]: accelerations along their rows, with
         Baumgarte's feedback, at `q` (..., nq), `v` and `a` (..., nv). Other arguments as in `solve`.
@@ -273,7 +293,7 @@ class ConstrainedDynamics:
         True
         """
         held, given = self.held(q, v, active, rows)
-        accelerations: Array = _constraint_accelerations.call(self.problem, (q, v, a, held, given))
+        accelerations: Array = _constraint_accelerations.call(self.problem, (q, v, a, held, given), None, on_invalid)
         return accelerations
 
     def constraint_acceleration_derivatives(
@@ -284,12 +304,16 @@ class ConstrainedDynamics:
         active: ArrayLike | None = None,
         rows: ArrayLike | None = None,
         mode: str = "analytical",
+        *,
+        on_invalid: OnInvalid = "raise",
     ) -> ConstraintAccelerationDerivatives:
         """How `constraint_accelerations` change with `q`, `v` and `a`: three matrices (..., nm, nv).
 
         mode: "analytical", "ad", "fd" or "fdc" (see `jacobian`).
         """
-        return _differentiation("constrained").differentiate_accelerations(self, q, v, a, active, rows, mode)
+        return _differentiation("constrained").differentiate_accelerations(
+            self, q, v, a, active, rows, mode, on_invalid
+        )
 
     def held(self, q: Any, v: Any, active: ArrayLike | None, rows: ArrayLike | None) -> tuple[Any, Any]:
         """Activities and the user's rows, as kernels take them."""
@@ -307,6 +331,8 @@ class ConstrainedDynamics:
         active: ArrayLike | None = None,
         restitution: ArrayLike = 0.0,
         rows: ArrayLike | None = None,
+        *,
+        on_invalid: OnInvalid = "raise",
     ) -> Impact:
         """Velocities just after the active constraints are met at once, at `q` (..., nq), with velocities `v` (..., nv).
 
@@ -329,9 +355,9 @@ class ConstrainedDynamics:
         (True, True)
         """
         if is_single(q) and is_single(v):
-            return in_double(self.impact, q, v, active, restitution, rows)
+            return in_double(partial(self.impact, on_invalid=on_invalid), q, v, active, restitution, rows)
         inputs = self.impact_inputs(q, v, active, restitution, rows)
-        return Impact(*_impact.call(self.problem, (q, v, *inputs)))
+        return Impact(*_impact.call(self.problem, (q, v, *inputs), None, on_invalid))
 
     def impact_inputs(
         self, q: Any, v: Any, active: ArrayLike | None, restitution: ArrayLike, rows: ArrayLike | None
@@ -354,6 +380,8 @@ class ConstrainedDynamics:
         restitution: ArrayLike = 0.0,
         rows: ArrayLike | None = None,
         mode: str = "analytical",
+        *,
+        on_invalid: OnInvalid = "raise",
     ) -> ImpactDerivatives:
         """How velocities after an impact, and impulses, change with `q` (..., nq) and with the velocities `v` (..., nv)
         before; arguments as in `impact`, which comes along.
@@ -368,7 +396,7 @@ class ConstrainedDynamics:
         >>> bool(np.allclose(D.dv_dv @ v, D.impact.v))  # what comes after is linear in what was before
         True
         """
-        return _differentiation("impact").differentiate_impact(self, q, v, active, restitution, rows, mode)
+        return _differentiation("impact").differentiate_impact(self, q, v, active, restitution, rows, mode, on_invalid)
 
     def inverse_dynamics(
         self,
@@ -378,6 +406,8 @@ class ConstrainedDynamics:
         active: ArrayLike | None = None,
         actuated: ArrayLike | None = None,
         rows: ArrayLike | None = None,
+        *,
+        on_invalid: OnInvalid = "raise",
     ) -> InverseDynamics:
         """Torques and forces of the constraints for the accelerations `a` (..., nv), at `q` (..., nq) and `v` (..., nv).
 
@@ -399,9 +429,10 @@ class ConstrainedDynamics:
         True
         """
         if all(map(is_single, (q, v, a))):
-            return in_double(self.inverse_dynamics, q, v, a, active, actuated, rows)
+            inverse = partial(self.inverse_dynamics, on_invalid=on_invalid)
+            return in_double(inverse, q, v, a, active, actuated, rows)
         inputs = (q, v, a, *self.held(q, v, active, rows))
-        return InverseDynamics(*_inverse_dynamics.call(self._driven(actuated), inputs))
+        return InverseDynamics(*_inverse_dynamics.call(self._driven(actuated), inputs, None, on_invalid))
 
     def _checked(self, rows: ArrayLike) -> ArrayLike:
         """The user's rows; kernels check the rest of them."""
@@ -428,7 +459,7 @@ class ConstrainedDynamics:
         if restitution.__class__ is float and 0.0 <= restitution <= 1.0:
             return np.full(count, restitution, dtype)
         restitution = np.asarray(restitution)
-        if not ((restitution >= 0) & (restitution <= 1)).all():
+        if ((restitution < 0) | (restitution > 1)).any():
             raise ValueError(f"impact: restitution is {restitution}, expected numbers from 0 to 1")
         if restitution.shape[-1:] not in ((), (count,)):
             raise ValueError(f"impact: restitution has shape {restitution.shape}, expected a number or (..., {count})")
@@ -456,6 +487,8 @@ class ConstrainedDynamics:
         active: ArrayLike | None = None,
         M: ArrayLike | None = None,
         rows: ArrayLike | None = None,
+        *,
+        on_invalid: OnInvalid = "raise",
     ) -> KKTFactors:
         """The sparse Cholesky factors of the KKT matrix [[-mu, J], [J^T, M]] at `q` (..., nq).
 
@@ -470,10 +503,17 @@ class ConstrainedDynamics:
             given = self._checked(rows)
         still = np.zeros(self.model.nv, getattr(q, "dtype", DOUBLE))
         inputs = (q, still, still, everything if active is None else active, nothing, given)
-        inertia, _, J, _ = _constrained_system.call(self.problem, inputs)
-        return factor_kkt(self.problem, inertia if M is None else M, J)
+        inertia, _, J, _ = _constrained_system.call(self.problem, inputs, None, on_invalid)
+        return factor_kkt(self.problem, inertia if M is None else M, J, on_invalid)
 
-    def delassus(self, q: ArrayLike, active: ArrayLike | None = None, method: str | None = None) -> Array:
+    def delassus(
+        self,
+        q: ArrayLike,
+        active: ArrayLike | None = None,
+        method: str | None = None,
+        *,
+        on_invalid: OnInvalid = "raise",
+    ) -> Array:
         """The Delassus matrix J M^-1 J^T (..., nm, nm) at `q` (..., nq), rows of constraints that are not active zero.
 
         method: "pv_r" (by default), "pv" or "efpa" for contacts; "ltl" (by default if there are loops).
@@ -482,9 +522,17 @@ class ConstrainedDynamics:
         name = self._osim_method(method, able, "pv_r")
         plan = OSIM_METHODS[name].delassus
         assert plan is not None
-        return OSIM_METHODS[name].algorithm.call(self._planned(plan, q), (q, self._active(q, active)))
+        problem = self._planned(plan, q)
+        return OSIM_METHODS[name].algorithm.call(problem, (q, self._active(q, active)), None, on_invalid)
 
-    def osim(self, q: ArrayLike, active: ArrayLike | None = None, method: str | None = None) -> Array:
+    def osim(
+        self,
+        q: ArrayLike,
+        active: ArrayLike | None = None,
+        method: str | None = None,
+        *,
+        on_invalid: OnInvalid = "raise",
+    ) -> Array:
         """The damped operational-space inertia matrix (J M^-1 J^T + mu)^-1 (..., nm, nm) at `q` (..., nq).
 
         method: "caba" (by default), "caba_f", "pv", "efpa", "pv_r" or "pv_f" for contacts; "ltl" (by default if there are
@@ -493,30 +541,51 @@ class ConstrainedDynamics:
         name = self._osim_method(method, list(OSIM_METHODS), "caba")
         chosen = OSIM_METHODS[name]
         if chosen.algorithm is _osim_base:
-            return self.osim_factors(q, active, name).matrix
-        return chosen.algorithm.call(self._planned(chosen.osim, q), (q, self._active(q, active)))
+            return self.osim_factors(q, active, name, on_invalid=on_invalid).matrix
+        return chosen.algorithm.call(self._planned(chosen.osim, q), (q, self._active(q, active)), None, on_invalid)
 
-    def osim_factors(self, q: ArrayLike, active: ArrayLike | None = None, method: str = "caba_f") -> FactoredOSIM:
+    def osim_factors(
+        self,
+        q: ArrayLike,
+        active: ArrayLike | None = None,
+        method: str = "caba_f",
+        *,
+        on_invalid: OnInvalid = "raise",
+    ) -> FactoredOSIM:
         """The same of a floating robot as B - Z C Z^T: what limbs do, and what their base adds.
 
         method: "caba_f" or "pv_f".
         """
         able = [name for name, method in OSIM_METHODS.items() if method.algorithm is _osim_base]
         problem = self._planned(OSIM_METHODS[self._osim_method(method, able, method)].osim, q)
-        return FactoredOSIM(problem, *_osim_base.call(problem, (q, self._active(q, active))))
+        return FactoredOSIM(problem, *_osim_base.call(problem, (q, self._active(q, active)), None, on_invalid))
 
-    def delassus_times(self, q: ArrayLike, x: ArrayLike, active: ArrayLike | None = None) -> Array:
+    def delassus_times(
+        self,
+        q: ArrayLike,
+        x: ArrayLike,
+        active: ArrayLike | None = None,
+        *,
+        on_invalid: OnInvalid = "raise",
+    ) -> Array:
         """The Delassus matrix times x (..., nm), for contacts, without making the matrix."""
-        return self._respond("delassus", q, x, active)
+        return self._respond("delassus", q, x, active, on_invalid)
 
-    def osim_times(self, q: ArrayLike, x: ArrayLike, active: ArrayLike | None = None) -> Array:
+    def osim_times(
+        self,
+        q: ArrayLike,
+        x: ArrayLike,
+        active: ArrayLike | None = None,
+        *,
+        on_invalid: OnInvalid = "raise",
+    ) -> Array:
         """The damped operational-space inertia matrix times x (..., nm), for contacts, without making the matrix."""
-        return self._respond("osim", q, x, active)
+        return self._respond("osim", q, x, active, on_invalid)
 
-    def _respond(self, what: str, q: ArrayLike, x: ArrayLike, active: ArrayLike | None) -> Array:
+    def _respond(self, what: str, q: ArrayLike, x: ArrayLike, active: ArrayLike | None, on_invalid: OnInvalid) -> Array:
         if self._loops:
             raise ModelError(f"{what}_times is for contacts; {self._loops[0]!r} ties two bodies")
-        return _response.call(self._planned(RESPONSES[what], q), (q, self._active(q, active), x))
+        return _response.call(self._planned(RESPONSES[what], q), (q, self._active(q, active), x), None, on_invalid)
 
     def _osim_method(self, method: str | None, able: list[str], default: str) -> str:
         name = method or ("ltl" if self._loops else default)
@@ -552,7 +621,9 @@ def check_active(active: Any) -> None:
     """Constraints hold or do not; those on a GPU are not looked at."""
     if not hasattr(active, "__cuda_array_interface__"):
         values = np.asarray(active)
-        wrong = values[(values != 0) & (values != 1)]
+        wrong = values[
+            (values != 0) & (values != 1) & ~np.isnan(values)
+        ]  # NaN is refused, or marked, with the other inputs
         if wrong.size:
             raise ValueError(
                 f"active has the entry {wrong.flat[0]}, expected 1 for constraints that hold and 0 for others"

@@ -19,6 +19,9 @@ from saltus.constraints.tables import ConstrainedModel
 
 RANK = 1e-11
 
+SUMMED = 64.0
+"""Rounding units of the largest acceleration that products with J may leave of a constraint that is met."""
+
 
 def solve_kkt(problem: ConstrainedModel, inputs: tuple[Any, ...]) -> tuple[Array, Array, Array]:
     """(a, forces, report) for inputs (q, v, tau, active, target, start, rows), as the kernels of other methods do."""
@@ -26,17 +29,19 @@ def solve_kkt(problem: ConstrainedModel, inputs: tuple[Any, ...]) -> tuple[Array
     q, v, tau, active, target, _, rows = inputs
     M, rest, J, goal = _constrained_system.call(problem, (q, v, tau, active, target, rows))
     scale = 1.0 / np.sqrt(problem.mu)
-    inverse = np.linalg.solve(M, np.concatenate([rest[..., None], np.swapaxes(J, -1, -2)], -1))
-    free, response = inverse[..., 0], inverse[..., 1:] * scale
+    answers = np.linalg.solve(M, np.concatenate([rest[..., None], np.swapaxes(J, -1, -2)], -1))
+    free, response = answers[..., 0], answers[..., 1:] * scale
     J, goal = J * scale[:, None], goal * scale
-    forces = np.einsum("...ij,...j", np.linalg.pinv(J @ response, rtol=RANK, hermitian=True), goal - _times(J, free))
+    inverse = np.linalg.pinv(J @ response, rtol=RANK, hermitian=True)
+    forces = _times(inverse, goal - _times(J, free))
+    forces = forces + _times(inverse, goal - _times(J, free + _times(response, forces)))  # what rounding has left
     a = free + _times(response, forces)
     left = np.linalg.solve(M, (rest + _times(np.swapaxes(J, -1, -2), forces) - _times(M, a))[..., None])[..., 0]
     a = a + left
     residual = (np.abs(_times(J, a) - goal) / scale).max(-1, initial=0.0)
     size = np.abs(a).max(-1, initial=np.abs(problem.model.gravity).max())
     imbalance = np.abs(left).max(-1, initial=0.0) / np.maximum(size, np.finfo(size.dtype).tiny)
-    met = residual <= np.maximum(problem.tolerance, problem.rounding * size)
+    met = residual <= np.maximum(problem.tolerance, SUMMED * problem.rounding * size)
     status = np.where(met, Status.CONVERGED, Status.LEAST_SQUARES)
     status = np.where(imbalance <= problem.settled, status, Status.INACCURATE)  # also if something is NaN
     zero = np.zeros_like(residual)

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from saltus.arrays import Array, ArrayLike
+from saltus.arrays import Array, ArrayLike, OnInvalid
 from saltus.constraints.tables import ConstrainedModel, constrained
 from saltus.dynamics.ltl import copy, factor, multiply_lower, multiply_upper, solve_lower, solve_upper
 from saltus.kernel import kernel, ld, st, tail
@@ -124,25 +124,25 @@ class KKTFactors:
     V: Array  # (..., nm, nm) unit upper triangular
     E: Array  # (..., nm)
 
-    def upper(self, x: ArrayLike) -> Array:
+    def upper(self, x: ArrayLike, *, on_invalid: OnInvalid = "raise") -> Array:
         """U_K x"""
-        return self._times(UPPER, x)
+        return self._times(UPPER, x, on_invalid)
 
-    def lower(self, x: ArrayLike) -> Array:
+    def lower(self, x: ArrayLike, *, on_invalid: OnInvalid = "raise") -> Array:
         """U_K^T x"""
-        return self._times(LOWER, x)
+        return self._times(LOWER, x, on_invalid)
 
-    def solve_upper(self, x: ArrayLike) -> Array:
+    def solve_upper(self, x: ArrayLike, *, on_invalid: OnInvalid = "raise") -> Array:
         """U_K^-1 x"""
-        return self._times(SOLVE_UPPER, x)
+        return self._times(SOLVE_UPPER, x, on_invalid)
 
-    def solve_lower(self, x: ArrayLike) -> Array:
+    def solve_lower(self, x: ArrayLike, *, on_invalid: OnInvalid = "raise") -> Array:
         """U_K^-T x"""
-        return self._times(SOLVE_LOWER, x)
+        return self._times(SOLVE_LOWER, x, on_invalid)
 
-    def solve(self, x: ArrayLike) -> Array:
+    def solve(self, x: ArrayLike, *, on_invalid: OnInvalid = "raise") -> Array:
         """K_mu^-1 x"""
-        return self._times(SOLVE, x)
+        return self._times(SOLVE, x, on_invalid)
 
     @property
     def delassus(self) -> Array:
@@ -156,13 +156,13 @@ class KKTFactors:
         inverse = np.linalg.inv(self.V)
         return np.asarray(np.swapaxes(inverse, -1, -2) @ (inverse / self.E[..., None]))
 
-    def _times(self, product: int, x: ArrayLike) -> Array:
+    def _times(self, product: int, x: ArrayLike, on_invalid: OnInvalid) -> Array:
         nm = self.problem.nm
         x = np.asarray(x)
         blocks: tuple[Any, ...] = (self.U, self.D, self.K, self.V, self.E, np.array([product], np.int32))
-        joints, rows = _kkt_times.call(self.problem, (*blocks, x[..., nm:], x[..., :nm]))
+        joints, rows = _kkt_times.call(self.problem, (*blocks, x[..., nm:], x[..., :nm]), None, on_invalid)
         return np.concatenate([rows, joints], axis=-1)
 
 
-def factor_kkt(problem: ConstrainedModel, M: ArrayLike, J: ArrayLike) -> KKTFactors:
-    return KKTFactors(problem, *_kkt_factor.call(problem, (M, J)))
+def factor_kkt(problem: ConstrainedModel, M: ArrayLike, J: ArrayLike, on_invalid: OnInvalid = "raise") -> KKTFactors:
+    return KKTFactors(problem, *_kkt_factor.call(problem, (M, J), None, on_invalid))

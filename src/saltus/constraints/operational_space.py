@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from saltus.arrays import Array, ArrayLike
+from saltus.arrays import Array, ArrayLike, OnInvalid
 from saltus.constraints.nodes import Plan
 from saltus.constraints.osim import AT_ONCE, BY_FACTORS, _osim
 from saltus.constraints.osim_base import _osim_base, _osim_base_times
@@ -48,9 +48,9 @@ class FactoredOSIM:
     Z: Array
     C: Array
 
-    def times(self, x: ArrayLike) -> Array:
+    def times(self, x: ArrayLike, *, on_invalid: OnInvalid = "raise") -> Array:
         """osim x, for x (..., nm)"""
-        return _osim_base_times.call(self.problem, (self.B, self.Z, self.C, x))
+        return _osim_base_times.call(self.problem, (self.B, self.Z, self.C, x), None, on_invalid)
 
     @cached_property
     def matrix(self) -> Array:

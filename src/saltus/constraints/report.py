@@ -20,6 +20,7 @@ class Status(IntEnum):
     )
     STOPPED = 2  # after the most iterations allowed
     INACCURATE = 3  # rounding keeps accelerations from settling: `imbalance` says how far off they may be
+    INVALID = 4  # the inputs held a NaN, or what else cannot be: nothing was computed (`on_invalid="mark"`)
 
     def __str__(self) -> str:
         return self.name
@@ -50,8 +51,8 @@ class Reported:
 
     @property
     def iterations(self) -> Array:
-        """(...)"""
-        return self.report[..., 0].astype(int)
+        """(...), 0 where the inputs were not valid."""
+        return np.nan_to_num(self.report[..., 0]).astype(int)
 
     @property
     def residual(self) -> Array:
@@ -67,4 +68,6 @@ class Reported:
     def status(self) -> Any:
         """(...) of `Status`; one sample's is a member."""
         status = self.report[..., 4]
+        if isinstance(status, np.ndarray | np.floating):
+            status = np.where(np.isnan(status), Status.INVALID, status)
         return Status(int(status)) if status.ndim == 0 else status.astype(int)

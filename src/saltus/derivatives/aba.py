@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from saltus.arrays import Array, ArrayLike
+from saltus.arrays import Array, ArrayLike, OnInvalid
 from saltus.derivatives.modes import jacobian, register
 from saltus.derivatives.rnea import rnea_derivatives
 from saltus.derivatives.sweep import AXES, BODIES, sweep_back, sweep_out
@@ -72,6 +72,7 @@ def aba_derivatives(
     mode: str = "analytical",
     *,
     out: ABADerivatives | None = None,
+    on_invalid: OnInvalid = "raise",
 ) -> ABADerivatives:
     """How the accelerations of `aba` change with `q` (..., nq), `v` and `tau` (..., nv).
 
@@ -88,10 +89,10 @@ def aba_derivatives(
     """
     if mode != "analytical":
         given = (q, v, tau) if forces is None else (q, v, tau, forces)
-        return ABADerivatives(*jacobian(aba, model, given, mode)[:3])
-    a = aba(model, q, v, tau, forces)
+        return ABADerivatives(*jacobian(aba, model, given, mode, on_invalid=on_invalid)[:3])
+    a = aba(model, q, v, tau, forces, on_invalid=on_invalid)
     inputs = (q, v, a) if forces is None else (q, v, a, forces)
-    return ABADerivatives(*_aba_derivatives.call(model, inputs, out and tuple(out)))
+    return ABADerivatives(*_aba_derivatives.call(model, inputs, out and tuple(out), on_invalid))
 
 
 register(aba, aba_derivatives)

@@ -25,11 +25,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from saltus.arrays import Array, ArrayLike
+from saltus.arrays import Array, ArrayLike, OnInvalid
 from saltus.derivatives.modes import jacobian, register
 from saltus.derivatives.rate import coriolis
 from saltus.derivatives.sweep import AXES, BODIES, sweep_out
 from saltus.dynamics.centroidal import (
+    _centroidal_momentum,
     center_of_mass,
     center_or_origin,
     centroidal_momentum,
@@ -156,7 +157,7 @@ def _center_of_mass_derivatives(
 
 
 def center_of_mass_derivatives(
-    model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike, mode: str = "analytical"
+    model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike, mode: str = "analytical", *, on_invalid: OnInvalid = "raise"
 ) -> CenterOfMassDerivatives:
     """How position, velocity and acceleration of the centre of mass change with `q` (..., nq), `v` and `a` (..., nv).
 
@@ -171,13 +172,19 @@ def center_of_mass_derivatives(
     True
     """
     if mode != "analytical":
-        along_q, along_v, along_a = jacobian(center_of_mass, model, (q, v, a), mode)
+        along_q, along_v, along_a = jacobian(center_of_mass, model, (q, v, a), mode, on_invalid=on_invalid)
         return CenterOfMassDerivatives(along_q[0], along_q[1], along_v[1], along_q[2], along_v[2], along_a[2])
-    return CenterOfMassDerivatives(*_center_of_mass_derivatives.call(model, (q, v, a)))
+    return CenterOfMassDerivatives(*_center_of_mass_derivatives.call(model, (q, v, a), None, on_invalid))
+
+
+def _momentum_and_rate(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> tuple[Array, Array]:
+    """Both with the leading axes of all inputs."""
+    _, momentum, rate = _centroidal_momentum.call(model, (q, v, a))
+    return momentum, rate
 
 
 def centroidal_momentum_derivatives(
-    model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike, mode: str = "analytical"
+    model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike, mode: str = "analytical", *, on_invalid: OnInvalid = "raise"
 ) -> CentroidalMomentumDerivatives:
     """How `centroidal_momentum` and `centroidal_momentum_rate` change with `q` (..., nq), `v` and `a` (..., nv).
 
@@ -192,9 +199,9 @@ def centroidal_momentum_derivatives(
     True
     """
     if mode != "analytical":
-        momentum = jacobian(centroidal_momentum, model, (q, v), mode)
-        return CentroidalMomentumDerivatives(*momentum, *jacobian(centroidal_momentum_rate, model, (q, v, a), mode))
-    return CentroidalMomentumDerivatives(*_centroidal_momentum_derivatives.call(model, (q, v, a)))
+        along_q, along_v, along_a = jacobian(_momentum_and_rate, model, (q, v, a), mode, on_invalid=on_invalid)
+        return CentroidalMomentumDerivatives(along_q[0], along_v[0], along_q[1], along_v[1], along_a[1])
+    return CentroidalMomentumDerivatives(*_centroidal_momentum_derivatives.call(model, (q, v, a), None, on_invalid))
 
 
 register(centroidal_momentum, lambda model, q, v: centroidal_momentum_derivatives(model, q, v, np.zeros(model.nv))[:2])

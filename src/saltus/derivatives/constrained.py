@@ -28,11 +28,12 @@ and algorithm 4; R. Budhiraja, Multi-body locomotion (2019), equation 3.16.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from saltus.arrays import Array, ArrayLike
+from saltus.arrays import Array, ArrayLike, OnInvalid
 from saltus.constraints.constraint import Constraint
 from saltus.constraints.dense import factor_block, invert_block
 from saltus.constraints.dynamics import ConstrainedDynamics, Solution
@@ -329,14 +330,16 @@ def differentiate_accelerations(
     active: ArrayLike | None,
     rows: ArrayLike | None,
     mode: str,
+    on_invalid: OnInvalid,
 ) -> ConstraintAccelerationDerivatives:
     """What `ConstrainedDynamics.constraint_acceleration_derivatives` does."""
     if mode != "analytical":
-        entries = jacobian(ConstrainedDynamics.constraint_accelerations, dynamics, (q, v, a, active, rows), mode)
+        function, inputs = ConstrainedDynamics.constraint_accelerations, (q, v, a, active, rows)
+        entries = jacobian(function, dynamics, inputs, mode, on_invalid=on_invalid)
         return ConstraintAccelerationDerivatives(*entries[:3])
     held, given = dynamics.held(q, v, active, rows)
     return ConstraintAccelerationDerivatives(
-        *_constraint_acceleration_derivatives.call(dynamics.problem, (q, v, a, held, given))
+        *_constraint_acceleration_derivatives.call(dynamics.problem, (q, v, a, held, given), None, on_invalid)
     )
 
 
@@ -402,30 +405,33 @@ def differentiate(
     rows: ArrayLike | None,
     mode: str,
     out: ConstrainedDerivatives | None,
+    on_invalid: OnInvalid,
 ) -> ConstrainedDerivatives:
     """What `ConstrainedDynamics.derivatives` does."""
     if all(map(is_single, (q, v, tau))):  # matrices of inertias take more digits
         found: ConstrainedDerivatives = in_double(
-            dynamics.derivatives, q, v, tau, active, target, start, external, rows, mode
-        )
+            partial(dynamics.derivatives, on_invalid=on_invalid),
+            q, v, tau, active, target, start, external, rows, mode,
+        )  # fmt: skip
         if out is not None:
             for array, value in zip(out[2:], found[2:], strict=True):
                 array[...] = value
         return found if out is None else ConstrainedDerivatives(*found[:2], *out[2:])
-    solution = dynamics.solve(q, v, tau, active, target, start, external, rows)
+    solution = dynamics.solve(q, v, tau, active, target, start, external, rows, on_invalid=on_invalid)
     everything, _, _, given = dynamics.defaults(q, v, tau)
     inputs = (
         q, v, solution.a, solution.forces, everything if active is None else active, given if rows is None else rows,
     )  # fmt: skip
     if external is not None:
         inputs = (*inputs, external)  # type: ignore[assignment]
-    answers = _constrained_derivatives.call(dynamics.problem, inputs, out and tuple(out[2:]))
+    answers = _constrained_derivatives.call(dynamics.problem, inputs, out and tuple(out[2:]), on_invalid)
     void(solution.report, answers)
     found = ConstrainedDerivatives(solution, dynamics.constraints, *answers)
     if mode == "analytical":
         return found
     goal = np.zeros(dynamics.problem.nm) if target is None else target
-    entries = jacobian(ConstrainedDynamics.solve, dynamics, (q, v, tau, active, goal, start, external, rows), mode)
+    whole = (q, v, tau, active, goal, start, external, rows)
+    entries = jacobian(ConstrainedDynamics.solve, dynamics, whole, mode, on_invalid=on_invalid)
     names = {"q": 0, "v": 1, "tau": 2, "target": 4}
     slopes = {f"d{out}_d{name}": entries[k][n] for name, k in names.items() for n, out in enumerate("af")}
     return found._replace(**slopes)

@@ -24,7 +24,7 @@ given directions.
 
 from __future__ import annotations
 
-from saltus.arrays import Array, ArrayLike
+from saltus.arrays import Array, ArrayLike, OnInvalid
 from saltus.derivatives.modes import jacobian, register
 from saltus.derivatives.rate import inertia_rate
 from saltus.dynamics.crba import COMPOSITE, collect, crba, place_bodies
@@ -79,7 +79,7 @@ def _crba_derivatives(tree, q, w, dM):
                 k = tree.above[k]
 
 
-def crba_derivatives(model: Model, q: ArrayLike, mode: str = "analytical") -> Array:
+def crba_derivatives(model: Model, q: ArrayLike, mode: str = "analytical", *, on_invalid: OnInvalid = "raise") -> Array:
     """How the inertia matrix changes with `q` (..., nq): dM_dq (..., nv, nv, nv), its last axis the direction in the tangent
     of `integrate`.
 
@@ -92,7 +92,11 @@ def crba_derivatives(model: Model, q: ArrayLike, mode: str = "analytical") -> Ar
     >>> bool(np.allclose(sl.crba_derivatives(arm, q) @ dq, slope))
     True
     """
-    dM: Array = _crba_derivatives.call(model, (q,)) if mode == "analytical" else jacobian(crba, model, (q,), mode)[0]
+    dM: Array = (
+        _crba_derivatives.call(model, (q,), None, on_invalid)
+        if mode == "analytical"
+        else jacobian(crba, model, (q,), mode, on_invalid=on_invalid)[0]
+    )
     return dM
 
 

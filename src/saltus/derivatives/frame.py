@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from saltus.arrays import Array, ArrayLike
+from saltus.arrays import Array, ArrayLike, OnInvalid
 from saltus.derivatives.modes import jacobian, register
 from saltus.dynamics.frame import (
     FRAME,
@@ -156,7 +156,14 @@ def _frame_acceleration_derivatives(tree, which, q, v, a, w, da_dq, da_dv, da_da
 
 
 def frame_velocity_derivatives(
-    model: Model, q: ArrayLike, v: ArrayLike, frame: str | int, reference: str = "local", mode: str = "analytical"
+    model: Model,
+    q: ArrayLike,
+    v: ArrayLike,
+    frame: str | int,
+    reference: str = "local",
+    mode: str = "analytical",
+    *,
+    on_invalid: OnInvalid = "raise",
 ) -> FrameVelocityDerivatives:
     """How the velocity of a frame, by name or index, changes with `q` (..., nq) and `v` (..., nv).
 
@@ -171,9 +178,11 @@ def frame_velocity_derivatives(
     True
     """
     if mode != "analytical":
-        return FrameVelocityDerivatives(*jacobian(frame_velocity, model, (q, v, frame, reference), mode)[:2])
+        return FrameVelocityDerivatives(
+            *jacobian(frame_velocity, model, (q, v, frame, reference), mode, on_invalid=on_invalid)[:2]
+        )
     chosen = select(model, FRAME, frame, reference)
-    return FrameVelocityDerivatives(*_frame_velocity_derivatives.call(model, (chosen, q, v)))
+    return FrameVelocityDerivatives(*_frame_velocity_derivatives.call(model, (chosen, q, v), None, on_invalid))
 
 
 def frame_acceleration_derivatives(
@@ -184,6 +193,8 @@ def frame_acceleration_derivatives(
     frame: str | int,
     reference: str = "local",
     mode: str = "analytical",
+    *,
+    on_invalid: OnInvalid = "raise",
 ) -> FrameAccelerationDerivatives:
     """How the spatial acceleration of a frame, by name or index, changes with `q` (..., nq), `v` and `a` (..., nv).
 
@@ -198,9 +209,13 @@ def frame_acceleration_derivatives(
     True
     """
     if mode != "analytical":
-        return FrameAccelerationDerivatives(*jacobian(frame_acceleration, model, (q, v, a, frame, reference), mode)[:3])
+        return FrameAccelerationDerivatives(
+            *jacobian(frame_acceleration, model, (q, v, a, frame, reference), mode, on_invalid=on_invalid)[:3]
+        )
     chosen = select(model, FRAME, frame, reference)
-    return FrameAccelerationDerivatives(*_frame_acceleration_derivatives.call(model, (chosen, q, v, a)))
+    return FrameAccelerationDerivatives(
+        *_frame_acceleration_derivatives.call(model, (chosen, q, v, a), None, on_invalid)
+    )
 
 
 register(frame_velocity, frame_velocity_derivatives)

@@ -15,9 +15,10 @@ Reference: M. Kudruss, P. Manns, C. Kirches, Efficient derivative evaluation for
 
 from __future__ import annotations
 
+from functools import partial
 from typing import NamedTuple
 
-from saltus.arrays import Array, ArrayLike
+from saltus.arrays import Array, ArrayLike, OnInvalid
 from saltus.constraints.dynamics import ConstrainedDynamics
 from saltus.constraints.impact import Impact
 from saltus.constraints.precision import in_double, is_single
@@ -137,17 +138,21 @@ def differentiate_impact(
     restitution: ArrayLike,
     rows: ArrayLike | None,
     mode: str,
+    on_invalid: OnInvalid,
 ) -> ImpactDerivatives:
     """What `ConstrainedDynamics.impact_derivatives` does."""
     if is_single(q) and is_single(v):  # matrices of inertias take more digits
-        return in_double(dynamics.impact_derivatives, q, v, active, restitution, rows, mode)
-    impact = dynamics.impact(q, v, active, restitution, rows)
+        return in_double(
+            partial(dynamics.impact_derivatives, on_invalid=on_invalid), q, v, active, restitution, rows, mode
+        )
+    impact = dynamics.impact(q, v, active, restitution, rows, on_invalid=on_invalid)
     if mode != "analytical":
-        entries = jacobian(ConstrainedDynamics.impact, dynamics, (q, v, active, restitution, rows), mode)
+        whole = (q, v, active, restitution, rows)
+        entries = jacobian(ConstrainedDynamics.impact, dynamics, whole, mode, on_invalid=on_invalid)
         return ImpactDerivatives(impact, entries[0][0], entries[1][0], entries[0][1], entries[1][1])
     held, share, given = dynamics.impact_inputs(q, v, active, restitution, rows)
     inputs = (q, v, impact.v - v, impact.impulses, held, share, given)
-    answers = _impact_derivatives.call(dynamics.problem, inputs)
+    answers = _impact_derivatives.call(dynamics.problem, inputs, None, on_invalid)
     void(impact.report, answers)
     return ImpactDerivatives(impact, *answers)
 

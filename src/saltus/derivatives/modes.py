@@ -18,13 +18,13 @@ from typing import Any
 
 import numpy as np
 
-from saltus.arrays import Array, ArrayLike
+from saltus.arrays import Array, ArrayLike, OnInvalid
 from saltus.constraints.dynamics import ConstrainedDynamics
 from saltus.derivatives.along import ALONG
 from saltus.derivatives.constrained_along import solve_along, solve_along_at_once
 from saltus.derivatives.finite import difference_quotients
 from saltus.derivatives.forward import DIRECT, pushed, pushed_at_once
-from saltus.derivatives.problem import Problem, arrays_of, problem, spread
+from saltus.derivatives.problem import Problem, arrays_of, marked, problem, spread
 from saltus.kernel.forward import push_forward
 from saltus.model.model import Model
 
@@ -102,7 +102,12 @@ def jvp(
 
 
 def jacobian(
-    function: Callable[..., Any], model: Any, inputs: Sequence[ArrayLike], mode: str = "ad"
+    function: Callable[..., Any],
+    model: Any,
+    inputs: Sequence[ArrayLike],
+    mode: str = "ad",
+    *,
+    on_invalid: OnInvalid = "raise",
 ) -> tuple[Any, ...]:
     """How the outputs of `function(model, *inputs)` change with each input.
 
@@ -117,6 +122,8 @@ def jacobian(
     >>> bool(np.allclose(da_dtau, sl.minverse(arm, arm.neutral())))
     True
     """
+    if on_invalid != "raise":
+        return marked(lambda valid: jacobian(function, model, valid, mode), function, model, inputs, on_invalid)
     if mode == "analytical":
         return _analytical(function, model, inputs)
     task = problem(function, model, inputs)

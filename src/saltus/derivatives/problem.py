@@ -16,12 +16,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from saltus.arrays import Array, real_numbers
+from saltus.kernel.algorithm import Spec
+from saltus.kernel.marking import check_choice, mark, repaired
 from saltus.kernel.sloped import Sloped
 from saltus.model.model import Model
+from saltus.model.tree import TABLES
 
 CONFIGURATIONS = {"q", "q0", "q1"}
 FIXED = {"frame", "joint", "reference", "active", "start", "restitution", "rows"}
 """Parameters along which there is no derivative."""
+MASKS = {"active": 1, "start": 1, "rows": 2}
+"""Of those, the ones that are arrays with leading axes of their own, and how many axes are not leading."""
 AXES = {"forces": 2, "external": 2, "M": 2, "u": 0}
 """Axes that an input has of its own; those that are not here have one."""
 
@@ -87,6 +92,29 @@ def problem(function: Callable[..., Any], model: Any, inputs: Sequence[Any]) -> 
         given = ", ".join(f"{x.name} {x.leading}" for x in arrays.values())
         raise ValueError(f"{function.__name__}: the leading axes do not broadcast together: {given}") from None
     return Problem(function, model, tree, tuple(inputs), arrays, leading)
+
+
+def marked(
+    run: Callable[[Sequence[Any]], Any],
+    function: Callable[..., Any],
+    model: Any,
+    inputs: Sequence[Any],
+    on_invalid: str,
+) -> Any:
+    """What `run(inputs)` answers, with NaN in all of its arrays for samples whose inputs are not valid."""
+    check_choice(on_invalid, function.__name__)
+    task = problem(function, model, inputs)
+    names = parameters(function)
+    looked_at = {k: (Spec(x.name, ("nq",) if x.configuration else x.own), x.value) for k, x in task.arrays.items()}
+    for k, given in enumerate(inputs):
+        if names[k] in MASKS and given is not None:
+            value = real_numbers(given, f"{task.name}: {names[k]}")
+            looked_at[k] = (Spec(names[k], value.shape[value.ndim - MASKS[names[k]] :]), value)
+    specs, arrays = zip(*looked_at.values(), strict=True)
+    valid, wrong = repaired(TABLES, task.tree, specs, arrays)
+    replaced = dict(zip(looked_at, valid, strict=True))
+    answer = run([replaced.get(k, given) for k, given in enumerate(inputs)])
+    return mark(answer, np.broadcast_to(wrong, task.leading)) if wrong.any() else answer
 
 
 def spread(task: Problem, directions: Sequence[Any]) -> tuple[dict[int, Array], bool]:

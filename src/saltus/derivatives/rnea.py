@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from saltus.arrays import Array, ArrayLike
+from saltus.arrays import Array, ArrayLike, OnInvalid
 from saltus.derivatives.modes import jacobian, register
 from saltus.derivatives.sweep import AXES, BODIES, sweep_back, sweep_out
 from saltus.dynamics.rnea import nonlinear_effects, rnea
@@ -61,6 +61,7 @@ def rnea_derivatives(
     mode: str = "analytical",
     *,
     out: RNEADerivatives | None = None,
+    on_invalid: OnInvalid = "raise",
 ) -> RNEADerivatives:
     """How the torques of `rnea` change with `q` (..., nq), `v` and `a` (..., nv).
 
@@ -77,12 +78,18 @@ def rnea_derivatives(
     """
     inputs = (q, v, a) if forces is None else (q, v, a, forces)
     if mode != "analytical":
-        return RNEADerivatives(*jacobian(rnea, model, inputs, mode)[:3])
-    return RNEADerivatives(*_rnea_derivatives.call(model, inputs, out and tuple(out)))
+        return RNEADerivatives(*jacobian(rnea, model, inputs, mode, on_invalid=on_invalid)[:3])
+    return RNEADerivatives(*_rnea_derivatives.call(model, inputs, out and tuple(out), on_invalid))
 
 
 def nonlinear_effects_derivatives(
-    model: Model, q: ArrayLike, v: ArrayLike, forces: ArrayLike | None = None, mode: str = "analytical"
+    model: Model,
+    q: ArrayLike,
+    v: ArrayLike,
+    forces: ArrayLike | None = None,
+    mode: str = "analytical",
+    *,
+    on_invalid: OnInvalid = "raise",
 ) -> tuple[Array, Array]:
     """How the torques of `nonlinear_effects` change with `q` (..., nq) and `v` (..., nv): (dtau_dq, dtau_dv),
     each (..., nv, nv).
@@ -95,8 +102,8 @@ def nonlinear_effects_derivatives(
     """
     inputs = (q, v) if forces is None else (q, v, forces)
     if mode != "analytical":
-        return jacobian(nonlinear_effects, model, inputs, mode)[:2]
-    dtau_dq, dtau_dv = _nonlinear_effects_derivatives.call(model, inputs)
+        return jacobian(nonlinear_effects, model, inputs, mode, on_invalid=on_invalid)[:2]
+    dtau_dq, dtau_dv = _nonlinear_effects_derivatives.call(model, inputs, None, on_invalid)
     return dtau_dq, dtau_dv
 
 

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from saltus.arrays import Array, ArrayLike
+from saltus.arrays import Array, ArrayLike, OnInvalid
 from saltus.dynamics.crba import crba
 from saltus.dynamics.rnea import external_force, nonlinear_effects
 from saltus.kernel import Layout, kernel, ld, st, zero
@@ -132,6 +132,7 @@ def aba(
     forces: ArrayLike | None = None,
     *,
     out: Array | None = None,
+    on_invalid: OnInvalid = "raise",
 ) -> Array:
     """Joint accelerations (..., nv) [rad/s^2, m/s^2] under the torques `tau`.
 
@@ -145,4 +146,4 @@ def aba(
     >>> sl.aba(brick, brick.neutral(), np.zeros(6), np.zeros(6)).round(6) + 0.0
     array([ 0.  ,  0.  , -9.81,  0.  ,  0.  ,  0.  ])
     """
-    return _aba.call(model, (q, v, tau) if forces is None else (q, v, tau, forces), out)
+    return _aba.call(model, (q, v, tau) if forces is None else (q, v, tau, forces), out, on_invalid)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 
-from saltus.arrays import Array, ArrayLike
+from saltus.arrays import Array, ArrayLike, OnInvalid
 from saltus.dynamics.crba import COMPOSITE, collect, place_bodies
 from saltus.dynamics.frame import store_column
 from saltus.kernel import Layout, kernel, less, lift, select, st, zero
@@ -99,7 +99,12 @@ def _centroidal_momentum(tree, q, v, a, w, com, h, dh):
 
 
 def center_of_mass(
-    model: Model, q: ArrayLike, v: ArrayLike | None = None, a: ArrayLike | None = None
+    model: Model,
+    q: ArrayLike,
+    v: ArrayLike | None = None,
+    a: ArrayLike | None = None,
+    *,
+    on_invalid: OnInvalid = "raise",
 ) -> Array | tuple[Array, ...]:
     """The centre of mass (..., 3) in the world [m]; with `v` (position, velocity), with `a` (position, velocity,
     acceleration), each (..., 3), for `q` (..., nq), `v` and `a` (..., nv).
@@ -111,15 +116,15 @@ def center_of_mass(
     True
     """
     if v is None:
-        com: Array = _center_of_mass.call(model, (q,))
+        com: Array = _center_of_mass.call(model, (q,), None, on_invalid)
         return com
-    com, h, dh = _centroidal_momentum.call(model, (q, v) if a is None else (q, v, a))
+    com, h, dh = _centroidal_momentum.call(model, (q, v) if a is None else (q, v, a), None, on_invalid)
     mass = model.total_mass or math.nan
     velocity = h[..., :3] / mass
     return (com, velocity) if a is None else (com, velocity, dh[..., :3] / mass)
 
 
-def center_of_mass_jacobian(model: Model, q: ArrayLike) -> Array:
+def center_of_mass_jacobian(model: Model, q: ArrayLike, *, on_invalid: OnInvalid = "raise") -> Array:
     """The Jacobian (..., 3, nv) of the centre of mass at `q` (..., nq).
 
     >>> import numpy as np, saltus as sl
@@ -128,11 +133,13 @@ def center_of_mass_jacobian(model: Model, q: ArrayLike) -> Array:
     >>> bool(np.allclose(sl.center_of_mass_jacobian(robot, q) @ v, sl.center_of_mass(robot, q, v)[1]))
     True
     """
-    A: Array = centroidal_momentum_matrix(model, q)
+    A: Array = centroidal_momentum_matrix(model, q, on_invalid=on_invalid)
     return A[..., :3, :] / (model.total_mass or math.nan)
 
 
-def centroidal_momentum_matrix(model: Model, q: ArrayLike, *, out: Array | None = None) -> Array:
+def centroidal_momentum_matrix(
+    model: Model, q: ArrayLike, *, out: Array | None = None, on_invalid: OnInvalid = "raise"
+) -> Array:
     """The matrix A (..., 6, nv) at `q` (..., nq) with h = A v.
 
     >>> import numpy as np, saltus as sl
@@ -141,10 +148,10 @@ def centroidal_momentum_matrix(model: Model, q: ArrayLike, *, out: Array | None 
     >>> bool(np.allclose(sl.centroidal_momentum_matrix(robot, q) @ v, sl.centroidal_momentum(robot, q, v)))
     True
     """
-    return _centroidal_momentum_matrix.call(model, (q,), out)
+    return _centroidal_momentum_matrix.call(model, (q,), out, on_invalid)
 
 
-def centroidal_momentum(model: Model, q: ArrayLike, v: ArrayLike) -> Array:
+def centroidal_momentum(model: Model, q: ArrayLike, v: ArrayLike, *, on_invalid: OnInvalid = "raise") -> Array:
     """Momentum h (..., 6) about the centre of mass, along the world's axes, linear first [kg m/s, kg m^2/s].
 
     >>> import numpy as np, saltus as sl
@@ -152,11 +159,11 @@ def centroidal_momentum(model: Model, q: ArrayLike, v: ArrayLike) -> Array:
     >>> sl.centroidal_momentum(robot, robot.neutral(), np.zeros(robot.nv))
     array([0., 0., 0., 0., 0., 0.])
     """
-    h: Array = _centroidal_momentum.call(model, (q, v))[1]
+    h: Array = _centroidal_momentum.call(model, (q, v), None, on_invalid)[1]
     return h
 
 
-def centroidal_momentum_drift(model: Model, q: ArrayLike, v: ArrayLike) -> Array:
+def centroidal_momentum_drift(model: Model, q: ArrayLike, v: ArrayLike, *, on_invalid: OnInvalid = "raise") -> Array:
     """dA/dt v (..., 6): how the momentum changes when the joints do not accelerate.
 
     >>> import numpy as np, saltus as sl
@@ -164,11 +171,13 @@ def centroidal_momentum_drift(model: Model, q: ArrayLike, v: ArrayLike) -> Array
     >>> sl.centroidal_momentum_drift(robot, robot.neutral(), np.zeros(robot.nv)).any()
     np.False_
     """
-    drift: Array = _centroidal_momentum.call(model, (q, v))[2]
+    drift: Array = _centroidal_momentum.call(model, (q, v), None, on_invalid)[2]
     return drift
 
 
-def centroidal_momentum_rate(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
+def centroidal_momentum_rate(
+    model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike, *, on_invalid: OnInvalid = "raise"
+) -> Array:
     """dh/dt = A a + dA/dt v (..., 6) [N, N m].
 
     >>> import numpy as np, saltus as sl
@@ -178,5 +187,5 @@ def centroidal_momentum_rate(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayL
     >>> bool(np.allclose(sl.centroidal_momentum_rate(robot, q, v, a), expected))
     True
     """
-    rate: Array = _centroidal_momentum.call(model, (q, v, a))[2]
+    rate: Array = _centroidal_momentum.call(model, (q, v, a), None, on_invalid)[2]
     return rate

@@ -16,7 +16,7 @@ Reference: R. Featherstone, Rigid Body Dynamics Algorithms (2008), table 6.2; th
 
 from __future__ import annotations
 
-from saltus.arrays import Array, ArrayLike
+from saltus.arrays import Array, ArrayLike, OnInvalid
 from saltus.kernel import Layout, kernel, st_symmetric, zero
 from saltus.model.joint_kernels import axis_seen_from, joint_placement, placed_after
 from saltus.model.model import Model
@@ -92,7 +92,7 @@ def _crba(tree, q, w, M):
     inertia_matrix(tree, q, w, M)
 
 
-def crba(model: Model, q: ArrayLike, *, out: Array | None = None) -> Array:
+def crba(model: Model, q: ArrayLike, *, out: Array | None = None, on_invalid: OnInvalid = "raise") -> Array:
     """The joint-space inertia matrix (..., nv, nv) at `q` (..., nq), both triangles filled, armature included.
 
     >>> import numpy as np, saltus as sl
@@ -101,4 +101,4 @@ def crba(model: Model, q: ArrayLike, *, out: Array | None = None) -> Array:
     >>> M.shape, bool(np.linalg.eigvalsh(M).min() > 0)
     ((4, 4), True)
     """
-    return _crba.call(model, (q,), out)
+    return _crba.call(model, (q,), out, on_invalid)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from saltus.arrays import ArrayLike
+from saltus.arrays import ArrayLike, OnInvalid
 from saltus.dynamics.centroidal import PLACES, gather_momentum
 from saltus.kernel import Layout, ld, st, zero
 from saltus.model.joint_kernels import add_motion, joint_placement, joint_turn
@@ -37,7 +37,7 @@ def _potential_energy(tree, q, w, energy):
     st(energy, 0, -dot(tree.gravity[0], w.moment[0]))
 
 
-def kinetic_energy(model: Model, q: ArrayLike, v: ArrayLike) -> Any:
+def kinetic_energy(model: Model, q: ArrayLike, v: ArrayLike, *, on_invalid: OnInvalid = "raise") -> Any:
     """Kinetic energy (...) [J] for `q` (..., nq) and `v` (..., nv), armature included.
 
     >>> import numpy as np, saltus as sl
@@ -46,10 +46,10 @@ def kinetic_energy(model: Model, q: ArrayLike, v: ArrayLike) -> Any:
     >>> bool(np.allclose(sl.kinetic_energy(robot, q, v), 0.5 * v @ sl.crba(robot, q) @ v))
     True
     """
-    return _kinetic_energy.call(model, (q, v))[..., 0]
+    return _kinetic_energy.call(model, (q, v), None, on_invalid)[..., 0]
 
 
-def potential_energy(model: Model, q: ArrayLike) -> Any:
+def potential_energy(model: Model, q: ArrayLike, *, on_invalid: OnInvalid = "raise") -> Any:
     """Potential energy (...) [J] of gravity at `q` (..., nq), zero with the centre of mass at the world's origin.
 
     >>> import saltus as sl
@@ -58,4 +58,4 @@ def potential_energy(model: Model, q: ArrayLike) -> Any:
     >>> bool(abs(sl.potential_energy(robot, robot.neutral()) - robot.total_mass * 9.81 * height) < 1e-9)
     True
     """
-    return _potential_energy.call(model, (q,))[..., 0]
+    return _potential_energy.call(model, (q,), None, on_invalid)[..., 0]

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from saltus.arrays import Array, ArrayLike
+from saltus.arrays import Array, ArrayLike, OnInvalid
 from saltus.dynamics.kinematics import store_matrix
 from saltus.kernel import kernel, ld, lift, st, zero
 from saltus.model.joint_kernels import joint_motion, joint_placement, joint_turn
@@ -198,7 +198,9 @@ def select(model: Model, kind: int, name: str | int, reference: str = "local") -
     return chosen
 
 
-def frame_placement(model: Model, q: ArrayLike, frame: str | int, *, out: Array | None = None) -> Array:
+def frame_placement(
+    model: Model, q: ArrayLike, frame: str | int, *, out: Array | None = None, on_invalid: OnInvalid = "raise"
+) -> Array:
     """The placement (..., 4, 4) of a frame, by name or index, in the world at `q` (..., nq) [m].
 
     >>> import saltus as sl
@@ -206,10 +208,18 @@ def frame_placement(model: Model, q: ArrayLike, frame: str | int, *, out: Array 
     >>> sl.frame_placement(robot, robot.neutral(), robot.frames[-1].name).shape
     (4, 4)
     """
-    return _frame_placement.call(model, (select(model, FRAME, frame), q), out)
+    return _frame_placement.call(model, (select(model, FRAME, frame), q), out, on_invalid)
 
 
-def frame_velocity(model: Model, q: ArrayLike, v: ArrayLike, frame: str | int, reference: str = "local") -> Array:
+def frame_velocity(
+    model: Model,
+    q: ArrayLike,
+    v: ArrayLike,
+    frame: str | int,
+    reference: str = "local",
+    *,
+    on_invalid: OnInvalid = "raise",
+) -> Array:
     """The spatial velocity (..., 6) of a frame, linear first [m/s, rad/s], for `q` (..., nq) and `v` (..., nv).
 
     >>> import numpy as np, saltus as sl
@@ -218,12 +228,19 @@ def frame_velocity(model: Model, q: ArrayLike, v: ArrayLike, frame: str | int, r
     >>> bool(np.allclose(sl.frame_velocity(robot, q, v, 3), sl.frame_jacobian(robot, q, 3) @ v))
     True
     """
-    velocity: Array = _frame_motion.call(model, (select(model, FRAME, frame, reference), q, v))[0]
+    velocity: Array = _frame_motion.call(model, (select(model, FRAME, frame, reference), q, v), None, on_invalid)[0]
     return velocity
 
 
 def frame_acceleration(
-    model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike, frame: str | int, reference: str = "local"
+    model: Model,
+    q: ArrayLike,
+    v: ArrayLike,
+    a: ArrayLike,
+    frame: str | int,
+    reference: str = "local",
+    *,
+    on_invalid: OnInvalid = "raise",
 ) -> Array:
     """The spatial acceleration (..., 6) of a frame, without gravity, linear first [m/s^2, rad/s^2], for `q` (..., nq),
     `v` and `a` (..., nv).
@@ -234,12 +251,20 @@ def frame_acceleration(
     >>> bool(np.allclose(sl.frame_acceleration(robot, q, v, a, 3), sl.frame_jacobian(robot, q, 3) @ a))
     True
     """
-    acceleration: Array = _frame_motion.call(model, (select(model, FRAME, frame, reference), q, v, a))[1]
+    acceleration: Array = _frame_motion.call(
+        model, (select(model, FRAME, frame, reference), q, v, a), None, on_invalid
+    )[1]
     return acceleration
 
 
 def frame_jacobian(
-    model: Model, q: ArrayLike, frame: str | int, reference: str = "local", *, out: Array | None = None
+    model: Model,
+    q: ArrayLike,
+    frame: str | int,
+    reference: str = "local",
+    *,
+    out: Array | None = None,
+    on_invalid: OnInvalid = "raise",
 ) -> Array:
     """The Jacobian (..., 6, nv) of a frame at `q` (..., nq): its velocity is J v.
 
@@ -248,11 +273,17 @@ def frame_jacobian(
     >>> sl.frame_jacobian(robot, robot.neutral(), robot.frames[-1].name, "local_world_aligned").shape
     (6, 3)
     """
-    return _frame_jacobian.call(model, (select(model, FRAME, frame, reference), q), out)
+    return _frame_jacobian.call(model, (select(model, FRAME, frame, reference), q), out, on_invalid)
 
 
 def frame_jacobian_dot(
-    model: Model, q: ArrayLike, v: ArrayLike, frame: str | int, reference: str = "local"
+    model: Model,
+    q: ArrayLike,
+    v: ArrayLike,
+    frame: str | int,
+    reference: str = "local",
+    *,
+    on_invalid: OnInvalid = "raise",
 ) -> tuple[Array, Array]:
     """The Jacobian of a frame and its time derivative, both (..., 6, nv), for `q` (..., nq) and `v` (..., nv).
 
@@ -263,12 +294,18 @@ def frame_jacobian_dot(
     >>> bool(np.allclose(sl.frame_acceleration(robot, q, v, a, 3), dJ @ v))
     True
     """
-    J, dJ = _frame_jacobian_dot.call(model, (select(model, FRAME, frame, reference), q, v))
+    J, dJ = _frame_jacobian_dot.call(model, (select(model, FRAME, frame, reference), q, v), None, on_invalid)
     return J, dJ
 
 
 def joint_jacobian(
-    model: Model, q: ArrayLike, joint: str | int, reference: str = "local", *, out: Array | None = None
+    model: Model,
+    q: ArrayLike,
+    joint: str | int,
+    reference: str = "local",
+    *,
+    out: Array | None = None,
+    on_invalid: OnInvalid = "raise",
 ) -> Array:
     """The Jacobian (..., 6, nv) of a joint's frame, by name or index, at `q` (..., nq).
 
@@ -277,11 +314,17 @@ def joint_jacobian(
     >>> sl.joint_jacobian(robot, robot.neutral(), 1)[:, 1:].any()
     np.False_
     """
-    return _frame_jacobian.call(model, (select(model, JOINT, joint, reference), q), out)
+    return _frame_jacobian.call(model, (select(model, JOINT, joint, reference), q), out, on_invalid)
 
 
 def joint_jacobian_dot(
-    model: Model, q: ArrayLike, v: ArrayLike, joint: str | int, reference: str = "local"
+    model: Model,
+    q: ArrayLike,
+    v: ArrayLike,
+    joint: str | int,
+    reference: str = "local",
+    *,
+    on_invalid: OnInvalid = "raise",
 ) -> tuple[Array, Array]:
     """The Jacobian of a joint's frame and its time derivative, both (..., 6, nv).
 
@@ -291,5 +334,5 @@ def joint_jacobian_dot(
     >>> bool(np.allclose(dJ, 0))
     True
     """
-    J, dJ = _frame_jacobian_dot.call(model, (select(model, JOINT, joint, reference), q, v))
+    J, dJ = _frame_jacobian_dot.call(model, (select(model, JOINT, joint, reference), q, v), None, on_invalid)
     return J, dJ

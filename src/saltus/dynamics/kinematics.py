@@ -8,7 +8,7 @@ frames, not in the canonical ones of the kernels. What concerns one frame alone 
 
 from __future__ import annotations
 
-from saltus.arrays import Array, ArrayLike
+from saltus.arrays import Array, ArrayLike, OnInvalid
 from saltus.kernel import Layout, kernel, st, zero
 from saltus.model.joint_kernels import add_motion, carried, joint_placement, joint_turn, placed_after
 from saltus.model.model import Model
@@ -47,12 +47,17 @@ def store_user_motion(tree, i, m, out):
     st(out, 6 * i + 3, R @ m.ang)
 
 
-@algorithm(inputs={"q": "nq"}, outputs={"placements": "nj 4 4"}, work=Layout(nj={"place": SE3}))
-def _joint_placements(tree, q, w, placements):
+@kernel
+def place_joints(tree, q, w, placements):
     place_bodies(tree, q, w.place)
     for i in range(tree.nj):
         X = w.place[i]
         store_matrix(placements, i, SE3(X.R @ transpose(tree.turned[i]), X.p))
+
+
+@algorithm(inputs={"q": "nq"}, outputs={"placements": "nj 4 4"}, work=Layout(nj={"place": SE3}))
+def _joint_placements(tree, q, w, placements):
+    place_joints(tree, q, w, placements)
 
 
 @algorithm(inputs={"q": "nq"}, outputs={"placements": "nf 4 4"}, work=Layout(nj={"place": SE3}))
@@ -98,7 +103,21 @@ def _joint_accelerations(tree, q, v, a, w, velocities, accelerations):
         store_user_motion(tree, i, w.acceleration[i], accelerations)
 
 
-def joint_placements(model: Model, q: ArrayLike, *, out: Array | None = None) -> Array:
+@algorithm(
+    inputs={"q": "nq", "v": "nv", "a": "nv optional"},
+    outputs={"placements": "nj 4 4", "velocities": "nj 6", "accelerations": "nj 6 zeroed"},
+    work=Layout(nj={"place": SE3, "velocity": Motion, "acceleration": Motion}),
+)
+def _forward_kinematics(tree, q, v, a, w, placements, velocities, accelerations):
+    """In one, so that all have the same leading axes; without a, accelerations stay zero."""
+    place_joints(tree, q, w, placements)
+    sweep_motions(tree, q, v, a, w, velocities)
+    if a is not None:
+        for i in range(tree.nj):
+            store_user_motion(tree, i, w.acceleration[i], accelerations)
+
+
+def joint_placements(model: Model, q: ArrayLike, *, out: Array | None = None, on_invalid: OnInvalid = "raise") -> Array:
     """Placements (..., njoints, 4, 4) of all joints in the world at `q` (..., nq) [m].
 
     >>> import saltus as sl
@@ -106,10 +125,10 @@ def joint_placements(model: Model, q: ArrayLike, *, out: Array | None = None) ->
     >>> sl.joint_placements(robot, robot.neutral()).shape
     (4, 4, 4)
     """
-    return _joint_placements.call(model, (q,), out)
+    return _joint_placements.call(model, (q,), out, on_invalid)
 
 
-def frame_placements(model: Model, q: ArrayLike, *, out: Array | None = None) -> Array:
+def frame_placements(model: Model, q: ArrayLike, *, out: Array | None = None, on_invalid: OnInvalid = "raise") -> Array:
     """Placements (..., nframes, 4, 4) of all frames in the world at `q` (..., nq) [m].
 
     >>> import saltus as sl
@@ -117,10 +136,12 @@ def frame_placements(model: Model, q: ArrayLike, *, out: Array | None = None) ->
     >>> sl.frame_placements(robot, robot.neutral()).shape[0] == len(robot.frames)
     True
     """
-    return _frame_placements.call(model, (q,), out)
+    return _frame_placements.call(model, (q,), out, on_invalid)
 
 
-def joint_velocities(model: Model, q: ArrayLike, v: ArrayLike, *, out: Array | None = None) -> Array:
+def joint_velocities(
+    model: Model, q: ArrayLike, v: ArrayLike, *, out: Array | None = None, on_invalid: OnInvalid = "raise"
+) -> Array:
     """Spatial velocities (..., njoints, 6) of all joints, each in its own frame, linear first [m/s, rad/s].
 
     >>> import numpy as np, saltus as sl
@@ -128,10 +149,12 @@ def joint_velocities(model: Model, q: ArrayLike, v: ArrayLike, *, out: Array | N
     >>> sl.joint_velocities(robot, robot.neutral(), np.arange(6.0))[1]
     array([0., 1., 2., 3., 4., 5.])
     """
-    return _joint_velocities.call(model, (q, v), out)
+    return _joint_velocities.call(model, (q, v), out, on_invalid)
 
 
-def joint_accelerations(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
+def joint_accelerations(
+    model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike, *, on_invalid: OnInvalid = "raise"
+) -> Array:
     """Spatial accelerations (..., njoints, 6) of all joints, each in its own frame, without gravity [m/s^2, rad/s^2].
 
     >>> import numpy as np, saltus as sl
@@ -139,15 +162,20 @@ def joint_accelerations(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike) 
     >>> sl.joint_accelerations(robot, robot.neutral(), np.zeros(6), np.arange(6.0))[1]
     array([0., 1., 2., 3., 4., 5.])
     """
-    accelerations: Array = _joint_accelerations.call(model, (q, v, a))[1]
+    accelerations: Array = _joint_accelerations.call(model, (q, v, a), None, on_invalid)[1]
     return accelerations
 
 
 def forward_kinematics(
-    model: Model, q: ArrayLike, v: ArrayLike | None = None, a: ArrayLike | None = None
+    model: Model,
+    q: ArrayLike,
+    v: ArrayLike | None = None,
+    a: ArrayLike | None = None,
+    *,
+    on_invalid: OnInvalid = "raise",
 ) -> tuple[Array, ...]:
     """Placements (..., njoints, 4, 4) of all joints; with `v` their velocities, with `a` their accelerations too, both
-    (..., njoints, 6) in the joints' own frames.
+    (..., njoints, 6) in the joints' own frames. All have the leading axes that those of `q`, `v` and `a` broadcast to.
 
     >>> import numpy as np, saltus as sl
     >>> robot = sl.random_model(seed=0, bodies=3)
@@ -155,10 +183,10 @@ def forward_kinematics(
     >>> X.shape, V.shape, A.shape
     ((4, 4, 4), (4, 6), (4, 6))
     """
-    placements = joint_placements(model, q)
     if v is None:
-        return (placements,)
+        return (joint_placements(model, q, on_invalid=on_invalid),)
     if a is None:
-        return placements, joint_velocities(model, q, v)
-    velocities, accelerations = _joint_accelerations.call(model, (q, v, a))
+        placements, velocities, _ = _forward_kinematics.call(model, (q, v), None, on_invalid)
+        return placements, velocities
+    placements, velocities, accelerations = _forward_kinematics.call(model, (q, v, a), None, on_invalid)
     return placements, velocities, accelerations

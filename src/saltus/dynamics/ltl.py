@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from saltus.arrays import Array, ArrayLike
+from saltus.arrays import Array, ArrayLike, OnInvalid
 from saltus.dynamics.crba import COMPOSITE, crba, inertia_matrix
 from saltus.dynamics.panel import store_row
 from saltus.kernel import Layout, Quad, kernel, ld, lift, quad, st, zero
@@ -190,28 +190,28 @@ class LTL:
     U: Array
     D: Array
 
-    def upper(self, x: ArrayLike) -> Array:
+    def upper(self, x: ArrayLike, *, on_invalid: OnInvalid = "raise") -> Array:
         """U x"""
-        return _ltl_multiply_upper.call(self.model, (self.U, x))
+        return _ltl_multiply_upper.call(self.model, (self.U, x), None, on_invalid)
 
-    def lower(self, x: ArrayLike) -> Array:
+    def lower(self, x: ArrayLike, *, on_invalid: OnInvalid = "raise") -> Array:
         """U^T x"""
-        return _ltl_multiply_lower.call(self.model, (self.U, x))
+        return _ltl_multiply_lower.call(self.model, (self.U, x), None, on_invalid)
 
-    def solve_upper(self, x: ArrayLike) -> Array:
+    def solve_upper(self, x: ArrayLike, *, on_invalid: OnInvalid = "raise") -> Array:
         """U^-1 x"""
-        return _ltl_solve_upper.call(self.model, (self.U, x))
+        return _ltl_solve_upper.call(self.model, (self.U, x), None, on_invalid)
 
-    def solve_lower(self, x: ArrayLike) -> Array:
+    def solve_lower(self, x: ArrayLike, *, on_invalid: OnInvalid = "raise") -> Array:
         """U^-T x"""
-        return _ltl_solve_lower.call(self.model, (self.U, x))
+        return _ltl_solve_lower.call(self.model, (self.U, x), None, on_invalid)
 
-    def solve(self, x: ArrayLike) -> Array:
+    def solve(self, x: ArrayLike, *, on_invalid: OnInvalid = "raise") -> Array:
         """M^-1 x"""
-        return _ltl_solve.call(self.model, (self.U, self.D, x))
+        return _ltl_solve.call(self.model, (self.U, self.D, x), None, on_invalid)
 
 
-def ltl(model: Model, M: ArrayLike) -> LTL:
+def ltl(model: Model, M: ArrayLike, *, on_invalid: OnInvalid = "raise") -> LTL:
     """Factor a symmetric positive definite M (..., nv, nv) that has the sparsity of the model's inertia matrix.
 
     >>> import numpy as np, saltus as sl
@@ -220,17 +220,17 @@ def ltl(model: Model, M: ArrayLike) -> LTL:
     >>> bool(np.allclose(M @ sl.ltl(arm, M).solve(x), x))
     True
     """
-    factors = LTL(model, *_ltl.call(model, (M,)))
+    factors = LTL(model, *_ltl.call(model, (M,), None, on_invalid))
     if model.weightless and isinstance(
         factors.D, np.ndarray
-    ):  # M need not be the inertia matrix, so look at what came out
+    ):  # M need not be the inertia matrix: look at what came out
         pivots = factors.D[..., model.weightless]
-        if not (pivots > RANK * np.abs(np.diagonal(M, axis1=-2, axis2=-1)).max(-1, keepdims=True)).all():
+        if (pivots <= RANK * np.abs(np.diagonal(M, axis1=-2, axis2=-1)).max(-1, keepdims=True)).any():
             model.refuse_weightless("ltl")
     return factors
 
 
-def minverse(model: Model, q: ArrayLike, *, out: Array | None = None) -> Array:
+def minverse(model: Model, q: ArrayLike, *, out: Array | None = None, on_invalid: OnInvalid = "raise") -> Array:
     """The inverse (..., nv, nv) of the joint-space inertia matrix at `q` (..., nq).
 
     >>> import numpy as np, saltus as sl
@@ -239,4 +239,4 @@ def minverse(model: Model, q: ArrayLike, *, out: Array | None = None) -> Array:
     >>> bool(np.allclose(sl.minverse(arm, q) @ sl.crba(arm, q), np.eye(4)))
     True
     """
-    return _minverse.call(model, (q,), out)
+    return _minverse.call(model, (q,), out, on_invalid)

@@ -14,7 +14,7 @@ Reference: R. Featherstone, Rigid Body Dynamics Algorithms (2008), table 5.1.
 
 from __future__ import annotations
 
-from saltus.arrays import Array, ArrayLike
+from saltus.arrays import Array, ArrayLike, OnInvalid
 from saltus.kernel import Layout, kernel, ld, st, zero
 from saltus.model.joint_kernels import add_motion, carried, joint_placement, joint_turn, project
 from saltus.model.model import Model
@@ -106,7 +106,14 @@ def _gravity(tree, q, forces, w, tau):
 
 
 def rnea(
-    model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike, forces: ArrayLike | None = None, *, out: Array | None = None
+    model: Model,
+    q: ArrayLike,
+    v: ArrayLike,
+    a: ArrayLike,
+    forces: ArrayLike | None = None,
+    *,
+    out: Array | None = None,
+    on_invalid: OnInvalid = "raise",
 ) -> Array:
     """Joint torques (..., nv) [N m, N] that give the accelerations `a`.
 
@@ -119,11 +126,17 @@ def rnea(
     >>> bool(np.allclose(sl.aba(arm, q, v, sl.rnea(arm, q, v, a)), a))
     True
     """
-    return _rnea.call(model, (q, v, a) if forces is None else (q, v, a, forces), out)
+    return _rnea.call(model, (q, v, a) if forces is None else (q, v, a, forces), out, on_invalid)
 
 
 def nonlinear_effects(
-    model: Model, q: ArrayLike, v: ArrayLike, forces: ArrayLike | None = None, *, out: Array | None = None
+    model: Model,
+    q: ArrayLike,
+    v: ArrayLike,
+    forces: ArrayLike | None = None,
+    *,
+    out: Array | None = None,
+    on_invalid: OnInvalid = "raise",
 ) -> Array:
     """Torques (..., nv) that hold the accelerations at zero: Coriolis, centrifugal, gravity, external forces.
 
@@ -133,10 +146,17 @@ def nonlinear_effects(
     >>> bool(np.allclose(sl.nonlinear_effects(arm, q, v), sl.rnea(arm, q, v, np.zeros(3))))
     True
     """
-    return _nonlinear_effects.call(model, (q, v) if forces is None else (q, v, forces), out)
+    return _nonlinear_effects.call(model, (q, v) if forces is None else (q, v, forces), out, on_invalid)
 
 
-def gravity(model: Model, q: ArrayLike, forces: ArrayLike | None = None, *, out: Array | None = None) -> Array:
+def gravity(
+    model: Model,
+    q: ArrayLike,
+    forces: ArrayLike | None = None,
+    *,
+    out: Array | None = None,
+    on_invalid: OnInvalid = "raise",
+) -> Array:
     """Torques (..., nv) that hold the robot still against gravity and external forces.
 
     >>> import numpy as np, saltus as sl
@@ -144,4 +164,4 @@ def gravity(model: Model, q: ArrayLike, forces: ArrayLike | None = None, *, out:
     >>> bool(np.allclose(sl.gravity(arm, arm.neutral()), sl.nonlinear_effects(arm, arm.neutral(), np.zeros(3))))
     True
     """
-    return _gravity.call(model, (q,) if forces is None else (q, forces), out)
+    return _gravity.call(model, (q,) if forces is None else (q, forces), out, on_invalid)

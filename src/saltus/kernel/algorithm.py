@@ -20,6 +20,8 @@ from numpy.typing import NDArray
 
 from saltus.kernel.lending import lend
 from saltus.kernel.memory import Layout
+from saltus.kernel.number import F64, Number
+from saltus.kernel.poison import POISONED
 from saltus.kernel.tuples import kernel as mark_kernel
 
 FLAGS = {"int": "integer", "optional": "optional", "zeroed": "zeroed", "symmetric": "symmetric"}
@@ -62,16 +64,27 @@ class Tables(NamedTuple):
     view_class: Any
     ints: Layout
     reals: Layout
-    defect: Callable[..., Any]
-    """Kernel (tree, q) -> how far the worst joint of q is from unit length."""
-    explain: Callable[[Any, NDArray[Any], float], tuple[tuple[int, ...], str] | None]
-    """(model, configurations (..., nq), tolerance) -> the first one with a joint further off than that, and which, in words;
-    or None."""
+    defects: Callable[..., Any]
+    """Kernel (tree, q) -> how far the worst joint of q is from unit length, and the largest angle."""
+    explain: Callable[[Any, NDArray[Any], Number], tuple[tuple[int, ...], str] | None]
+    """(model, configurations (..., nq), number type) -> the first one with a joint further off, or turned further, than is
+    allowed for numbers of this type, and which, in words; or None."""
+    not_allowed: Callable[[Any, NDArray[Any], Number], NDArray[np.bool_]]
+    """(model, configurations (..., nq), number type) -> which of them (...) have such a joint."""
+    neutral: Callable[[Any], NDArray[np.float64]]
+    """(model) -> a configuration (nq,) that is valid."""
 
 
 def _decline(handle: Any, inputs: tuple[Any, ...], out: Any) -> int:
     """What stands for a builtin that was not made yet."""
     return -1
+
+
+def _short_way() -> bool:
+    """Whether there may be builtins: they know how arrays look in memory, and fill none with NaN."""
+    from saltus.kernel import fastcall
+
+    return fastcall.layout_is_known() and not POISONED
 
 
 class Algorithm:
@@ -106,8 +119,16 @@ class Algorithm:
         self.when_coupled: Callable[..., Any] | None = None
         """What to do instead if the model has mimic joints (see model/coupling.py)."""
 
-    def call(self, model: Any, inputs: tuple[Any, ...], out: Any = None) -> Any:
-        """Run on NumPy or CUDA arrays. One sample of contiguous float64 arrays takes the shortest way there is."""
+    def call(self, model: Any, inputs: tuple[Any, ...], out: Any = None, on_invalid: str = "raise") -> Any:
+        """Run on NumPy or CUDA arrays. One sample of contiguous float64 arrays takes the shortest way there is.
+
+        on_invalid: "raise", or "mark" for NaN in all outputs of samples whose inputs are not valid (see marking.py).
+        """
+        if on_invalid != "raise":
+            from saltus.kernel.marking import call_marking, check_choice
+
+            check_choice(on_invalid, self.name)
+            return call_marking(self, model, inputs, out)
         try:
             handle = model.handle
         except AttributeError:
@@ -159,10 +180,10 @@ class Algorithm:
     def prepare_one(self, given: int) -> Any:
         """The builtin for calls of one sample with so many inputs, made on first use."""
         from saltus.kernel import fastcall, native
-        from saltus.kernel.number import F64
 
-        if given not in self._fast and fastcall.layout_is_known():
-            self._fast[given] = fastcall.builtin(native.address(self, F64, self.present(given), "one"), self.name)
+        if given not in self._fast and _short_way():
+            address = native.address(self, F64, self.present(given), "one", native.CALL)
+            self._fast[given] = fastcall.builtin(address, self.name)
             self._quick = self._fast[min(self._fast)]  # tried without a look-up: calls rarely give what is optional
         return self._fast.get(given)
 
@@ -172,7 +193,7 @@ class Algorithm:
         from saltus.kernel.target import packet
 
         batches = self._batch.get(given, {})
-        if bits not in batches and fastcall.layout_is_known():
+        if bits not in batches and _short_way():
             address = native.address(self, packet(bits), self.present(given), "many", native.CALL)
             # A new dictionary: other threads may be going through the old one.
             self._batch[given] = batches | {bits: fastcall.builtin(address, self.name)}
@@ -199,10 +220,9 @@ class Algorithm:
     def prepare_push(self, given: int, lanes: int) -> None:
         """The builtin for slopes of one sample, so many at a time."""
         from saltus.kernel import fastcall, native
-        from saltus.kernel.number import Number
 
         made = self._push.get(given, {})
-        if lanes not in made and fastcall.layout_is_known():
+        if lanes not in made and _short_way():
             address = native.address(self, Number(64, 1, lanes), self.present(given), native.PUSH, native.CALL)
             # A new dictionary: other threads may be going through the old one.
             self._push[given] = dict(sorted((made | {lanes: fastcall.builtin(address, self.name)}).items()))

@@ -2,12 +2,12 @@
 
 Every algorithm is compiled into functions of one signature, so that calling them needs no code of its own:
 
-    run (ints, reals, pointers, meta, work)                 one sample, arrays used in place
+    one (ints, reals, pointers, meta, work)                 one sample, arrays used in place
     many(ints, reals, pointers, meta, work, start, stop)    samples start ... stop - 1, packed into lanes
 
 `pointers` holds the address of each array argument, `meta` describes it (see `lower_memory.META`). Both return a status:
-0, or the sum of `NOT_FINITE` and `NOT_UNIT` if an input holds NaN or infinity, or a configuration a quaternion (or a
-cosine and sine) that is not of unit length.
+0, or the sum of `NOT_FINITE`, `NOT_UNIT` and `TOO_FAR` if an input holds NaN or infinity, or a configuration a quaternion
+(or a cosine and sine) that is not of unit length, or an angle beyond those that `sincos` takes.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ from saltus.kernel.tuples import is_kernel
 if TYPE_CHECKING:
     from saltus.kernel.algorithm import Algorithm
 
-NOT_FINITE, NOT_UNIT = 1, 2
+NOT_FINITE, NOT_UNIT, TOO_FAR = 1, 2, 4
 
 _twins: dict[Any, Any] = {}
 _compiled: dict[Any, Any] = {}
@@ -100,47 +100,41 @@ class Parts:
         self.inputs = make_arguments(kinds[:count], 0, source)
         self.outputs = make_arguments(kinds[count:], count, source)
         self.kernel = compiled(algorithm.kernel)
-        self.defect = compiled(tables.defect)
+        self.defects = compiled(tables.defects)
         self.configurations = make_arguments(
             tuple(k if spec.configuration else None for k, spec in zip(kinds[:count], algorithm.inputs, strict=True)),
             0, source,
         )  # fmt: skip
 
 
-def run_entry(algorithm: Algorithm, number: Number, present: tuple[bool, ...]) -> tuple[Any, Any]:
+def one_entry(algorithm: Algorithm, number: Number, present: tuple[bool, ...]) -> tuple[Any, Any]:
     parts = Parts(algorithm, number, present, "direct")
     tree_of, view_of, inputs_of, outputs_of = parts.tree, parts.view, parts.inputs, parts.outputs
-    configurations_of, kernel, not_unit = (
-        parts.configurations,
-        parts.kernel,
-        not_unit_test(algorithm, parts.defect, number),
-    )
+    configurations_of, kernel = parts.configurations, parts.kernel
+    refusal = refusal_test(algorithm, parts.defects, number)
     at, count = span_at(SpanType(number)), len(algorithm.inputs)
 
-    def run(ints, reals, pointers, meta, work):
+    def one(ints, reals, pointers, meta, work):
         tree = tree_of(ints, (ints, reals))
         status = 0
         for j in range(count):
             if holds_non_finite(at(pointers[j], 1), meta[META * j + SIZE]):
                 status = NOT_FINITE
-        status |= not_unit(tree, configurations_of(pointers, meta, work, 0))
+        status |= refusal(tree, configurations_of(pointers, meta, work, 0))
         kernel(
             tree,
             *(inputs_of(pointers, meta, work, 0) + (view_of(ints, (work,)),) + outputs_of(pointers, meta, work, 0)),
         )
         return status
 
-    return run, types.int64(parts.ints, parts.reals, parts.addresses, parts.addresses, parts.work)
+    return one, types.int64(parts.ints, parts.reals, parts.addresses, parts.addresses, parts.work)
 
 
 def many_entry(algorithm: Algorithm, number: Number, present: tuple[bool, ...]) -> tuple[Any, Any]:
     parts = Parts(algorithm, number, present, "staged")
     tree_of, view_of, inputs_of, outputs_of = parts.tree, parts.view, parts.inputs, parts.outputs
-    configurations_of, kernel, not_unit = (
-        parts.configurations,
-        parts.kernel,
-        not_unit_test(algorithm, parts.defect, number),
-    )
+    configurations_of, kernel = parts.configurations, parts.kernel
+    refusal = refusal_test(algorithm, parts.defects, number)
     count, total, width = len(algorithm.inputs), len(algorithm.arguments), number.width
     zeroed, symmetric = (tuple(getattr(o, flag) for o in algorithm.outputs) for flag in ("zeroed", "symmetric"))
     send = sender(symmetric)
@@ -159,7 +153,7 @@ def many_entry(algorithm: Algorithm, number: Number, present: tuple[bool, ...]) 
                 pack(packed, size, width, pointers[j], sample, stop, meta[META * j + STRIDE])
                 if holds_non_finite(packed, size):
                     status |= NOT_FINITE
-            status |= not_unit(tree, configurations_of(pointers, meta, work, 0))
+            status |= refusal(tree, configurations_of(pointers, meta, work, 0))
             kernel(tree, *(inputs_of(pointers, meta, work, 0) + (view,) + outputs_of(pointers, meta, work, 0)))
             for j in range(count, total):
                 packed = shifted(work, meta[META * j + STAGE])
@@ -171,9 +165,9 @@ def many_entry(algorithm: Algorithm, number: Number, present: tuple[bool, ...]) 
     return many, types.int64(parts.ints, parts.reals, addresses, addresses, parts.work, types.int64, types.int64)
 
 
-def not_unit_test(algorithm: Algorithm, defect: Any, number: Number) -> Any:
-    """A function (tree, configurations or None ...) -> NOT_UNIT if one of them is off the unit spheres, else 0."""
-    tolerance = number.unit_tolerance
+def refusal_test(algorithm: Algorithm, defects: Any, number: Number) -> Any:
+    """A function (tree, configurations or None ...) -> the sum of NOT_UNIT and TOO_FAR, if one of them is refused so."""
+    tolerance, largest = number.unit_tolerance, number.largest_angle
     if not any(spec.configuration for spec in algorithm.inputs):
         return njit(**OPTIONS)(lambda tree, configurations: 0)
 
@@ -181,8 +175,11 @@ def not_unit_test(algorithm: Algorithm, defect: Any, number: Number) -> Any:
     def test(tree, configurations):
         status = 0
         for q in literal_spans(configurations):
-            if some(less(tolerance, defect(tree, q))):
-                status = NOT_UNIT
+            off_unit, angle = defects(tree, q)
+            if some(less(tolerance, off_unit)):
+                status |= NOT_UNIT
+            if some(less(largest, angle)):
+                status |= TOO_FAR
         return status
 
     return test
@@ -200,8 +197,7 @@ def literal_spans(typingctx, spans):
     return out(spans), codegen
 
 
-ENTRIES = {"run": run_entry, "one": run_entry, "many": many_entry}
-"""`one` is `run` with a wrapper that the interpreter calls directly (see fastcall.py)."""
+ENTRIES = {"one": one_entry, "many": many_entry}
 
 
 def emit(algorithm: Algorithm, number: Number, present: tuple[bool, ...], form: str, symbol: str) -> bytes:
@@ -213,18 +209,10 @@ def emit(algorithm: Algorithm, number: Number, present: tuple[bool, ...], form: 
         result.library.finalize()
     # Numba's way in from C keeps the function out of line; inside, LLVM sees that it never fails.
     module = llvm.parse_assembly(result.library.get_llvm_str().replace("noinline", "alwaysinline"))
-    inner = result.fndesc.llvm_cfunc_wrapper_name
-    keep = {symbol}
-    if form == "one":
-        module.link_in(llvm.parse_assembly(fastcall.wrapper(algorithm, present, inner, symbol, number)))
-    else:
-        module.get_function(inner).name = symbol
-    if form == "many":
-        keep.add(symbol + CALL)
-        code = fastcall.wrapper(algorithm, present, symbol, symbol + CALL, number)
-        module.link_in(llvm.parse_assembly(code))
+    module.get_function(result.fndesc.llvm_cfunc_wrapper_name).name = symbol
+    module.link_in(llvm.parse_assembly(fastcall.wrapper(algorithm, present, symbol, symbol + CALL, number)))
     machine = target_machine()
-    optimise(module, machine, keep, inner)
+    optimise(module, machine, symbol)
     needed = [f.name for f in module.functions if f.is_declaration and f.name.lower().startswith(("numba", "nrt"))]
     if needed:  # another process, without Numba, would crash
         raise RuntimeError(f"{algorithm.name} for {number.name} calls {', '.join(needed)}, expected nothing of Numba's")
@@ -253,15 +241,17 @@ def only_lowered() -> Iterator[None]:
         yield
 
 
-def optimise(module: Any, machine: Any, keep: set[str], inner: str) -> None:
-    """Make one function of all, `inner`: tuples then live in registers, and nothing but `keep` is visible from outside. It
-    stays one, wherever it is called from, so that all ways to call it give the same bits."""
+def optimise(module: Any, machine: Any, symbol: str) -> None:
+    """Make one function of all, `symbol`: tuples then live in registers, and nothing but it and its wrapper is visible from
+    outside. It stays one, wherever it is called from, so that all ways to call it give the same bits."""
+    visible = {symbol, symbol + CALL}
     for value in [*module.functions, *module.global_variables]:
-        if not value.is_declaration and value.name not in keep:
+        if not value.is_declaration and value.name not in visible:
             value.linkage = llvm.Linkage.internal
+    module.get_function(symbol).add_function_attribute("noinline")
     for function in module.functions:
-        if not function.is_declaration and function.name not in keep:
-            function.add_function_attribute("noinline" if function.name == inner else "alwaysinline")
+        if not function.is_declaration and function.name not in visible:
+            function.add_function_attribute("alwaysinline")
     tuning = llvm.create_pipeline_tuning_options(speed_level=2)
     tuning.loop_vectorization = tuning.slp_vectorization = False
     passes = llvm.create_pass_builder(machine, tuning)

@@ -26,6 +26,7 @@ from saltus.kernel.lower_memory import SpanType, span_at
 from saltus.kernel.memory import ld, st
 from saltus.kernel.native import announced
 from saltus.kernel.number import F32, F64, INT32, INT64, Number
+from saltus.kernel.poison import poison
 from saltus.kernel.tuples import kernel
 
 if TYPE_CHECKING:
@@ -218,32 +219,37 @@ def make_outputs(
     shapes = [leading + spec.resolve(sizes) for spec in algorithm.outputs]
     if out is not None:
         given = [out] if len(shapes) == 1 else list(out)
+        others = [(spec, x) for spec, x in zip(algorithm.inputs, inputs, strict=False) if isinstance(x, DeviceArray)]
         for spec, shape, array in zip(algorithm.outputs, shapes, given, strict=True):
             found, where = DeviceArray(algorithm.name, spec, array), f"{algorithm.name}: out for {spec.name}"
             if (found.shape, found.dtype) != (shape, dtype):
                 raise ValueError(f"{where} is {found.dtype} {found.shape}, expected {dtype} {shape}")
-            for other, value in zip(algorithm.inputs, inputs, strict=False):
-                if isinstance(value, DeviceArray) and found.overlaps(value):
+            for other, value in others:
+                if found.overlaps(value):
                     raise ValueError(f"{where} lies in the memory of {other.name}, expected memory of its own")
+            others.append((spec, found))
+        for spec, array in zip(algorithm.outputs, given, strict=True):
+            poison([array])
             if spec.zeroed:
                 array[...] = 0
         return given
+    made = [new_array(like, shape, spec.zeroed) for spec, shape in zip(algorithm.outputs, shapes, strict=True)]
+    poison([array for spec, array in zip(algorithm.outputs, made, strict=True) if not spec.zeroed])
+    return made
+
+
+def new_array(like: Any, shape: tuple[int, ...], zeroed: bool) -> Any:
+    """An array of the same library, on the same device."""
     library = type(like).__module__.partition(".")[0]
     if library == "torch":
         import torch
 
-        return [torch.zeros(shape, dtype=like.dtype, device=like.device) for shape in shapes]
+        return torch.zeros(shape, dtype=like.dtype, device=like.device)
     if library == "cupy":
         import cupy
 
-        return [
-            cupy.zeros(shape, like.dtype) if s.zeroed else cupy.empty(shape, like.dtype)
-            for s, shape in zip(algorithm.outputs, shapes, strict=True)
-        ]
-    return [
-        cuda.to_device(np.zeros(shape, like.dtype)) if s.zeroed else cuda.device_array(shape, like.dtype)
-        for s, shape in zip(algorithm.outputs, shapes, strict=True)
-    ]
+        return cupy.zeros(shape, like.dtype) if zeroed else cupy.empty(shape, like.dtype)
+    return cuda.to_device(np.zeros(shape, like.dtype)) if zeroed else cuda.device_array(shape, like.dtype)
 
 
 class DeviceMemory:
@@ -261,6 +267,7 @@ class DeviceMemory:
         """The address of so many numbers for each thread, kept for later calls."""
         if numbers not in self.works or self.works[numbers].size < numbers * threads:
             self.works[numbers] = cuda.device_array(numbers * threads, self.word)
+        poison([self.works[numbers]])
         return int(self.works[numbers].__cuda_array_interface__["data"][0])
 
     def description(self, words: Any) -> int:

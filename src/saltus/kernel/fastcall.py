@@ -2,9 +2,10 @@
 
 `wrapper` writes, as LLVM code, a function of CPython's METH_FASTCALL convention. It looks into the NumPy arrays that it
 is given (class, type, number of axes, contiguity, length: nothing is assumed), fills the tables `pointers` and `meta`,
-takes the workspace from its stack, makes the results if the caller gave none, calls `run`, and returns the result, or a
+takes the workspace from its stack, makes the results if the caller gave none, calls `one`, and returns the result, or a
 tuple of them. It returns an integer instead if an argument is not what it can take, or if an input is refused; the caller
-then goes the long way, which also finds the words for errors.
+then goes the long way, which also finds the words for errors. Where CPython or NumPy fail, for want of memory, it releases
+what it has made and returns NULL: the exception is theirs.
 
     arguments from Python: the model's handle (addresses of its tables), the tuple of the inputs that are there, and
     None, or the output, or the tuple of outputs
@@ -97,6 +98,8 @@ class _Wrapper(_Writer):
     """Axes in front of the declared shapes."""
     parameters: tuple[ir.Type, ...] = (POINTER,) * 5
     """Of the function that is called."""
+    expected = 3
+    """Arguments from Python."""
 
     def __init__(
         self, algorithm: Algorithm, present: tuple[bool, ...], inner: str, symbol: str, number: Number
@@ -104,6 +107,7 @@ class _Wrapper(_Writer):
         self.algorithm, self.present, self.number, self.module = algorithm, present, number, ir.Module()
         super().__init__(ir.Function(self.module, ir.FunctionType(POINTER, [POINTER, POINTER, I64]), symbol))
         self.run = self.external(inner, I64, *self.parameters)
+        self.equal(self.function.args[2], ir.Constant(I64, self.expected))
         known = self.load(self.function.args[0], DATA, POINTER)
         self.array_type, double, single, self.int32, self.int64, self.new_array, self.tuple_type, self.none = (
             self.load(known, 8 * k, I64) for k in range(8)
@@ -200,7 +204,7 @@ class _Wrapper(_Writer):
         return length
 
     def make_results(self) -> list[Any]:
-        builder, made = self.builder, []
+        builder, made = self.builder, list[Any]()
         maker = ir.FunctionType(POINTER, [I32, I64.as_pointer(), POINTER, I32]).as_pointer()
         for k, spec in enumerate(self.algorithm.outputs, len(self.algorithm.inputs)):
             shape = builder.alloca(I64, size=max(len(self.axes(spec)), 1))
@@ -214,25 +218,27 @@ class _Wrapper(_Writer):
             builder.call(self.known("Py_IncRef", ir.VoidType(), POINTER), [dtype])  # the new array takes it
             axes = ir.Constant(I32, len(self.axes(spec)))
             new = builder.call(builder.inttoptr(self.new_array, maker), [axes, shape, dtype, ir.Constant(I32, 0)])
+            self.guard(new, made)
             made.append(new)
             self.note_result(k, spec, self.load(new, DATA, POINTER), length)
         return made
 
     def take_results(self, out: Any) -> list[Any]:
         count = len(self.algorithm.outputs)
-        taken = [out] if count == 1 else self.items(out, count)
+        taken, others = [out] if count == 1 else self.items(out, count), list(self.read)
         for k, (spec, place) in enumerate(zip(self.algorithm.outputs, taken, strict=True), len(self.algorithm.inputs)):
             data, shape = self.array(place, self.real, len(self.axes(spec)), written=True)
             length = self.check_shape(self.axes(spec), shape)
-            self.keep_apart(data, length)
+            self.keep_apart(data, length, others)
+            others.append((data, length))
             self.note_result(k, spec, data, length)
         return taken
 
-    def keep_apart(self, data: Any, length: Any) -> None:
-        """Guard against an output that overlaps an input: kernels read inputs after they begin to write."""
+    def keep_apart(self, data: Any, length: Any, others: list[tuple[Any, Any]]) -> None:
+        """Guard against an output that overlaps an input, for kernels write before they have read all, or another output."""
         builder = self.builder
         start, end = builder.ptrtoint(data, I64), builder.ptrtoint(builder.gep(data, [self.extent(length)]), I64)
-        for other, other_length in self.read:
+        for other, other_length in others:
             first = builder.ptrtoint(other, I64)
             last = builder.ptrtoint(builder.gep(other, [self.extent(other_length)]), I64)
             before, after = builder.icmp_unsigned("<=", end, first), builder.icmp_unsigned("<=", last, start)
@@ -256,6 +262,23 @@ class _Wrapper(_Writer):
         """A function of CPython's, declared once."""
         return self.module.globals.get(name) or self.external(name, result, *arguments, variadic=variadic)
 
+    def guard(self, made: Any, held: list[Any]) -> None:
+        """If an object could not be made, let go of what is held, and leave with the exception that is set."""
+        builder = self.builder
+        with builder.if_then(builder.icmp_signed("==", builder.ptrtoint(made, I64), ir.Constant(I64, 0)), likely=False):
+            self.release(held)
+            builder.ret(ir.Constant(POINTER, None))
+
+    def release(self, objects: list[Any]) -> None:
+        decrease = self.known("Py_DecRef", ir.VoidType(), POINTER)
+        for each in objects:
+            self.builder.call(decrease, [each])
+
+    def packed(self, parts: list[Any]) -> Any:
+        """A tuple of these, which has references of its own; NULL if it could not be made."""
+        pack = self.known("PyTuple_Pack", POINTER, I64, variadic=True)
+        return self.builder.call(pack, [ir.Constant(I64, len(parts)), *parts])
+
     def integer(self, value: Any) -> Any:
         return self.builder.call(self.known("PyLong_FromLong", POINTER, I64), [value])
 
@@ -263,20 +286,17 @@ class _Wrapper(_Writer):
         """Run, and return the results (new references), or the status if it is not 0."""
         builder = self.builder
         status = self.call(memory)
-        increase, decrease = (self.known(f"Py_{name}Ref", ir.VoidType(), POINTER) for name in ("Inc", "Dec"))
+        own = results if fresh else []
         with builder.if_then(builder.icmp_signed("!=", status, ir.Constant(I64, 0))):
-            for result in results if fresh else ():
-                builder.call(decrease, [result])
+            self.release(own)
             builder.ret(self.integer(status))
         if len(results) == 1:
             if not fresh:
-                builder.call(increase, results)
+                builder.call(self.known("Py_IncRef", ir.VoidType(), POINTER), results)
             builder.ret(results[0])
         else:
-            pack = self.known("PyTuple_Pack", POINTER, I64, variadic=True)
-            answer = builder.call(pack, [ir.Constant(I64, len(results)), *results])
-            for result in results if fresh else ():
-                builder.call(decrease, [result])
+            answer = self.packed(results)
+            self.release(own)
             builder.ret(answer)
         builder.position_at_end(self.function.append_basic_block())
 
@@ -290,6 +310,7 @@ class _BatchWrapper(_Wrapper):
 
     leading = ("batch",)
     parameters = (POINTER,) * 5 + (I64,) * 2
+    expected = 4
 
     stage: Any = ir.Constant(I64, 0)
     """Where the next argument is packed."""
@@ -340,7 +361,7 @@ class _BatchWrapper(_Wrapper):
 
 
 def wrapper(algorithm: Algorithm, present: tuple[bool, ...], inner: str, symbol: str, number: Number) -> str:
-    """LLVM code of the wrapper `symbol` around the function `inner`: `run`, or for a packet `many`."""
+    """LLVM code of the wrapper `symbol` around the function `inner`: `one`, or for a packet `many`."""
     kind = _Wrapper if number.width == 1 else _BatchWrapper
     return kind(algorithm, present, inner, symbol, number).write()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +27,7 @@ from saltus.kernel.launch import (
 from saltus.kernel.lending import scratch
 from saltus.kernel.native import PUSH
 from saltus.kernel.number import F64, Number
+from saltus.kernel.poison import poison
 from saltus.kernel.pushcall import lane_choices
 from saltus.kernel.sloped import Interpreted, Sloped, interpreted
 from saltus.kernel.threads import deal, entry
@@ -66,10 +68,11 @@ def push_forward(
     directions = _directions(algorithm, slopes, tangents)
     outputs = [np.empty((*leading, *shape)) for shape in own[len(algorithm.inputs) :]]
     changes = [np.empty((*leading, directions, *shape)) for shape in own[len(algorithm.inputs) :]]
+    poison([*outputs, *changes])
     number = Number(64, 1, lanes_for(directions))
 
     total, meta = len(algorithm.arguments), np.zeros((2 * len(algorithm.arguments) + 1, META), np.int64)
-    kept: list[tuple[Any, Any]] = []  # the arrays, until the kernels have run
+    kept: list[tuple[Any, Any]] = []  # the arrays, alive as long as a thread's work on them
     stage = 0
     for k, (spec, shape) in enumerate(zip(algorithm.inputs, own, strict=False)):
         meta[k, STAGE] = meta[total + 1 + k, STAGE] = stage
@@ -99,15 +102,15 @@ def push_forward(
         words = behind = (stage + algorithm.work.length(sizes) + 1) * number.words
     meta[total] = directions, 0, behind, stage
     function, tables = entry(algorithm, number, len(values), PUSH), model.tables
-    places = [[0 if array is None else address(array) for array in column] for column in zip(*kept, strict=True)]
 
     def work(start: int, stop: int) -> int:
         memory = scratch(words, np.float64)
+        places = [[0 if array is None else address(array) for array in column] for column in zip(*kept, strict=True)]
         pointers = np.array([*places[0], address(memory), *places[1]], np.int64)
         return int(function(*map(address, (tables.ints, tables.reals, pointers, meta, memory)), start, stop))
 
-    count = int(np.prod(leading, dtype=np.int64))
-    if count and directions and any(deal(work, count, 1)):
+    count = math.prod(leading)
+    if count and any(deal(work, count, 1)):
         raise ValueError(_explain(algorithm, model, values, slopes))
     algorithm.prepare_push(len(values), number.slope)
     return outputs, changes
@@ -132,7 +135,8 @@ def _directions(algorithm: Algorithm, slopes: Sequence[Any], own: Sequence[tuple
 def _in_order(array: Any, leading: tuple[int, ...], shape: tuple[int, ...]) -> tuple[Array, int]:
     """The array with its samples one after the other, and how far apart: 0 if there is one for all."""
     size, ahead = int(np.prod(shape, dtype=np.int64)), array.ndim - len(shape)
-    if all(length == 1 or stride == 0 for length, stride in zip(array.shape, array.strides[:ahead], strict=False)):
+    lengths, strides = array.shape[:ahead], array.strides[:ahead]
+    if all(length == 1 or (length and stride == 0) for length, stride in zip(lengths, strides, strict=True)):
         return np.ascontiguousarray(array[(0,) * ahead]), 0
     return np.ascontiguousarray(np.broadcast_to(array, (*leading, *shape))), size
 

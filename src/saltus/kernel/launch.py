@@ -6,9 +6,12 @@ costs a few microseconds on top of the kernels.
 
 from __future__ import annotations
 
+import math
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +19,7 @@ from numpy.typing import NDArray
 from saltus.arrays import real_numbers
 from saltus.kernel.lending import LINE, scratch
 from saltus.kernel.number import F64, Number
+from saltus.kernel.poison import fill, poison
 from saltus.kernel.sloped import CARRIERS
 from saltus.kernel.target import packet
 from saltus.kernel.threads import deal, entry
@@ -84,24 +88,26 @@ def run_one(
     algorithm: Algorithm, model: Any, plan: Plan, inputs: Sequence[NDArray[Any]], outputs: Sequence[NDArray[Any]]
 ) -> None:
     """Run one sample the short way, now that the inputs are what it takes, or at least without packets."""
-    given, plain = apart(inputs, outputs), tuple(output.view(np.ndarray) for output in outputs)
+    given = tuple(map(np.ascontiguousarray, apart(inputs, outputs)))
+    plain = tuple(output.view(np.ndarray) for output in outputs)
     function = algorithm.prepare_one(len(inputs))
     status = function(model.handle, given, plain[0] if len(plain) == 1 else plain) if function else DECLINED
     if status.__class__ is int and status == DECLINED:
         status = run_large(algorithm, model, plan, given, plain)
     if status.__class__ is int and status != 0:
-        raise ValueError(explain(algorithm, model, inputs, F64))
+        refuse(algorithm, model, given, outputs, F64)
 
 
 def run_large(
     algorithm: Algorithm, model: Any, plan: Plan, inputs: Sequence[NDArray[Any]], outputs: Sequence[NDArray[Any]]
 ) -> int:
     """One sample of a model that is too large for the stack. As a packet it would take the memory of a whole one."""
+    poison(outputs)
     for spec, output in zip(algorithm.outputs, outputs, strict=True):
         if spec.zeroed:
             output[...] = 0.0
     pointers, tables = addresses(algorithm, inputs, outputs), model.tables
-    function = entry(algorithm, F64, len(inputs), "run")
+    function = entry(algorithm, F64, len(inputs), "one")
     memory = scratch(plan.work + 1, DOUBLE)
     return int(function(*map(address, (tables.ints, tables.reals, pointers, plan.meta, memory))))
 
@@ -111,11 +117,12 @@ def run_batch(
 ) -> None:
     if plan.count == 0:
         return
-    wide = [
-        array if shape is None else np.broadcast_to(array, shape)
-        for array, shape in zip(inputs, plan.expanded, strict=True)
+    given = apart(inputs, outputs)
+    flat = [
+        np.ascontiguousarray(array if shape is None else np.broadcast_to(array, shape))
+        for array, shape in zip(given, plan.expanded, strict=True)
     ]
-    flat = apart(wide, outputs)
+    poison(outputs)
     pointers, tables = addresses(algorithm, flat, outputs), model.tables
     function = entry(algorithm, plan.number, len(inputs), "many")
     reals = tables.reals if plan.dtype == DOUBLE else tables.reals32
@@ -127,17 +134,25 @@ def run_batch(
         return int(function(*map(address, kept[:4]), address(memory), start, stop))
 
     if any(deal(work, plan.count, plan.number.width)):
-        raise ValueError(explain(algorithm, model, inputs, plan.number))
+        refuse(algorithm, model, given, outputs, plan.number)
 
 
-def apart(inputs: Sequence[NDArray[Any]], outputs: Sequence[NDArray[Any]]) -> tuple[NDArray[Any], ...]:
-    """The inputs as compiled code takes them, none in the memory of an output: it is read after others are written."""
-    return tuple(
-        np.ascontiguousarray(value)
+def apart(inputs: Sequence[NDArray[Any]], outputs: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
+    """The inputs aligned, and none in the memory of an output: it is read after others are written."""
+    return [
+        value
         if value.flags.aligned and not any(np.may_share_memory(value, output) for output in outputs)
         else value.copy()
         for value in inputs
-    )
+    ]
+
+
+def refuse(
+    algorithm: Algorithm, model: Any, inputs: Sequence[NDArray[Any]], outputs: Sequence[NDArray[Any]], number: Number
+) -> NoReturn:
+    """Say which input the kernels refused; what they made of it stays in no output."""
+    fill(outputs)
+    raise ValueError(explain(algorithm, model, inputs, number))
 
 
 def addresses(
@@ -150,8 +165,8 @@ def addresses(
 
 def aligned(shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
     """A new array that starts at a cache line: packets are written to it in half the time."""
-    size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
-    memory = np.empty(size + LINE, np.uint8)
+    size = math.prod(shape) * dtype.itemsize
+    memory = np.empty(min(size + LINE, sys.maxsize), np.uint8)  # more cannot be counted, and not be had either
     start = -address(memory) % LINE
     return memory[start : start + size].view(dtype).reshape(shape)  # type: ignore[no-any-return]
 
@@ -186,7 +201,7 @@ def make_plan(algorithm: Algorithm, model: Any, arrays: Sequence[NDArray[Any]]) 
     shapes = tuple(leading + spec.resolve(sizes) for spec in algorithm.outputs)
     return Plan(
         leading,
-        int(np.prod(leading, dtype=np.int64)),
+        math.prod(leading),
         number,
         dtype,
         tuple(expanded[: len(arrays)]),
@@ -210,7 +225,7 @@ def coupled(algorithm: Algorithm, model: Any, inputs: Sequence[Any], out: Any) -
     try:
         answer = model.coupling.run(algorithm, model, tuple(arrays))
     except ValueError:
-        if words := not_unit(algorithm, model, arrays, packet(8 * dtype.itemsize)):
+        if words := not_allowed(algorithm, model, arrays, packet(8 * dtype.itemsize)):
             raise ValueError(words) from None
         raise
     answers = [np.asarray(x, dtype) for x in ([answer] if len(algorithm.outputs) == 1 else answer)]
@@ -285,14 +300,21 @@ def results(algorithm: Algorithm, shapes: Sequence[tuple[int, ...]], dtype: Any,
             raise ValueError(f"{where} is read-only, expected an array that can be written")
         if not array.flags.carray:
             raise ValueError(f"{where} has strides {array.strides}, expected a contiguous and aligned array")
+    for (one, array), (other, second) in combinations(zip(algorithm.outputs, given, strict=True), 2):
+        if np.may_share_memory(array, second):
+            raise ValueError(
+                f"{algorithm.name}: out for {other.name} lies in the memory of {one.name}, expected memory of its own"
+            )
     return given
 
 
 def explain(algorithm: Algorithm, model: Any, inputs: Sequence[NDArray[Any]], number: Number) -> str:
     """Which number of which input the kernels refused."""
-    words = not_finite(algorithm, inputs) or not_unit(algorithm, model, inputs, number)
+    words = not_finite(algorithm, inputs) or not_allowed(algorithm, model, inputs, number)
     if not words:
-        raise AssertionError("a kernel refused its inputs, yet they are finite and of unit length")
+        raise AssertionError(
+            "a kernel refused its inputs, yet they are finite, of unit length, and no angle is too large"
+        )
     return words
 
 
@@ -307,11 +329,10 @@ def not_finite(algorithm: Algorithm, inputs: Sequence[NDArray[Any]]) -> str:
     return ""
 
 
-def not_unit(algorithm: Algorithm, model: Any, inputs: Sequence[NDArray[Any]], number: Number) -> str:
-    """The first configuration with a part that should be of unit length and is not, in words; empty if there is none."""
-    tolerance = 0.999 * number.unit_tolerance  # the kernels' own rounding may differ
+def not_allowed(algorithm: Algorithm, model: Any, inputs: Sequence[NDArray[Any]], number: Number) -> str:
+    """The first configuration with a part that is not of unit length, or an angle too large, in words; empty if none is."""
     for spec, array in zip(algorithm.inputs, inputs, strict=False):
-        found = algorithm.tables.explain(model, array, tolerance) if spec.configuration else None
+        found = algorithm.tables.explain(model, array, number) if spec.configuration else None
         if found:
             place, words = found
             index = f"[{', '.join(map(str, place))}]" if place else ""

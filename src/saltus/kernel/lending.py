@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from saltus.kernel.poison import poison
+
 LINE = 64
 """Bytes of a cache line."""
 
@@ -18,6 +20,9 @@ GRAIN = 16
 
 SMALL = 4 * GRAIN
 """Samples of a batch that is not worth dealing out, whatever the width of a packet."""
+
+AT_ONCE = 1024
+"""Samples of a batch that one thread does in one go: a longer one goes in chunks, between which Ctrl-C is heard."""
 
 MOST_THREADS = 1024
 """More would cost more than they bring on any machine, and may not be there to be had."""
@@ -63,11 +68,13 @@ def scratch(words: int, dtype: Any) -> NDArray[Any]:
         start = -raw.ctypes.data % LINE
         _own.memory = raw[start : start + size]
         _own.lent[:2] = _own.memory.ctypes.data, size
-    return _own.memory[:size].view(dtype)
+    memory: NDArray[Any] = _own.memory[:size].view(dtype)
+    poison([memory])
+    return memory
 
 
 def lend() -> NDArray[np.int64]:
     """This thread's memory as compiled code is told of it."""
     lent = _own.lent
-    lent[2] = SMALL if _settings["threads"] > 1 else 1 << 40
+    lent[2] = SMALL if _settings["threads"] > 1 else AT_ONCE
     return lent

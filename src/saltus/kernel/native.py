@@ -1,7 +1,8 @@
 """Compiled code on disk and in memory: found in the cache, or compiled and put there, then linked into the process.
 
 The cache is keyed on the sources that the code depends on (this package's kernels and the algorithm's own files), on the
-versions of the compiler and on the processor. A process that finds its code in the cache never imports Numba.
+versions of the compiler and on the processor. A process that finds its code in the cache never imports Numba. Code runs as
+the user does: a cache that others can write is neither read nor written.
 
 Compiling takes seconds, so it says what it does, in one line on the standard error, unless `SALTUS_QUIET` is set:
 
@@ -15,11 +16,14 @@ import functools
 import hashlib
 import inspect
 import os
+import stat
 import sys
+import tempfile
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -57,6 +61,14 @@ PUSH = "push"
 DIGEST = 32
 """Bytes of the digest that stands before the code in a file of the cache."""
 
+DRAFT, STALE = ".draft", 3600.0
+"""The ending of files that are being written, and the age [s] from which on nobody is writing them any more."""
+
+OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
+
+_refused: set[Path] = set()
+"""Folders and files that were found not to be trusted, and said to be."""
+
 CALL: Literal[".call"] = ".call"
 """What the symbol of a wrapper for the interpreter has behind that of the function it wraps."""
 
@@ -78,12 +90,11 @@ def _source(file: str) -> bytes:
 @functools.cache
 def _environment() -> bytes:
     """What every compiled function depends on: the compiler, the processor, and how this package uses them."""
-    import llvmlite.binding as llvm
+    from saltus.kernel.target import target
 
     digest = hashlib.sha256()
-    for text in (sys.version, version("numba"), version("llvmlite"), llvm.get_host_cpu_name()):
+    for text in (sys.version, version("numba"), version("llvmlite"), target().cpu, target().features):
         digest.update(text.encode())
-    digest.update(llvm.get_host_cpu_features().flatten().encode())
     for name in CODE:
         digest.update((HERE / f"{name}.py").read_bytes())
     return digest.digest()
@@ -107,7 +118,7 @@ def _key(algorithm: Algorithm, number: Number, present: tuple[bool, ...], form: 
     files: set[str] = set()
     constants: set[str] = set()
     seen: set[Any] = set()
-    for function in (*algorithm.kernels, algorithm.tables.defect):
+    for function in (*algorithm.kernels, algorithm.tables.defects):
         _files(function, seen, files, constants)
     defined = {inspect.getfile(d.function) for ds in DEFINITIONS.values() for d in ds}
     files.update(file for file in defined if Path(file).parent != HERE)  # those of this package are in _environment
@@ -134,9 +145,11 @@ def prepare(algorithm: Algorithm, number: Number, present: tuple[bool, ...], for
     """The symbol and the object file of a function, from the cache or compiled now."""
     symbol = _key(algorithm, number, present, form)
     file = cache_folder() / f"{symbol}.o"
-    code = _kept(file)
+    trusted = is_trusted(file.parent)
+    code = _kept(file) if trusted else None
     if code is None:
-        with announced(f"compiling {algorithm.name} for {number.name} (first use; kept in {_short(file.parent)})"):
+        place = _short(file.parent) if trusted else "memory alone"
+        with announced(f"compiling {algorithm.name} for {number.name} (first use; kept in {place})"):
             if form == PUSH:
                 from saltus.kernel.push import emit
             else:
@@ -188,10 +201,38 @@ def address(
         return int(_engine().get_function_address(_load(algorithm, number, present, form) + suffix))
 
 
-def _kept(file: Path) -> bytes | None:
-    """An object file of the cache; None if it is not there, or damaged."""
+def is_trusted(path: Path, status: os.stat_result | None = None) -> bool:
+    """Whether nobody else can have put code there: a folder or file of the cache belongs to this user, or root, and only
+    they can write it. In a folder with the sticky bit, others cannot touch what is not theirs. If not, it says so, once."""
+    if os.name != "posix":
+        return True
     try:
-        content = file.read_bytes()
+        status = status or path.stat()
+    except OSError:
+        return True  # what is not there holds nothing
+    mode = stat.S_IMODE(status.st_mode)
+    sticky = stat.S_ISDIR(status.st_mode) and mode & stat.S_ISVTX
+    if status.st_uid in (os.geteuid(), 0) and (sticky or not mode & OTHERS_WRITE):
+        return True
+    if path not in _refused:
+        _refused.add(path)
+        warnings.warn(
+            f"saltus: {path} is not used as a cache of compiled code: it belongs to user {status.st_uid} with mode "
+            f"{mode:04o}, expected one that belongs to this user ({os.geteuid()}) or root and that nobody else can write "
+            f"(chmod go-w); code is compiled in every process",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+    return False
+
+
+def _kept(file: Path) -> bytes | None:
+    """An object file of the cache; None if it is not there, or damaged, or not to be trusted."""
+    try:
+        with file.open("rb") as stream:
+            if not is_trusted(file, os.fstat(stream.fileno())):
+                return None
+            content = stream.read()
     except OSError:
         return None
     digest, code = content[:DIGEST], content[DIGEST:]
@@ -200,14 +241,31 @@ def _kept(file: Path) -> bytes | None:
 
 def _keep(file: Path, code: bytes) -> None:
     """Write in one step, so that another process never reads half a file; a cache that cannot be written is none."""
+    folder = file.parent
     try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        draft = file.with_suffix(f".{os.getpid()}")
-        draft.write_bytes(hashlib.sha256(code).digest() + code)
-        draft.replace(file)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not is_trusted(folder):
+            return
+        _clear_drafts(folder)
+        handle, draft = tempfile.mkstemp(DRAFT, f"{file.stem}.", folder)  # for this user alone
     except OSError:
-        pass
+        return
+    with suppress(OSError):
+        try:
+            with os.fdopen(handle, "wb") as stream:
+                stream.write(hashlib.sha256(code).digest() + code)
+            Path(draft).replace(file)
+        finally:
+            Path(draft).unlink(missing_ok=True)  # a full disk leaves half of it
 
 
-RUN = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 5)
+def _clear_drafts(folder: Path) -> None:
+    """Writing one takes no time: those that have been there for long are of processes that were killed."""
+    for draft in folder.glob(f"*{DRAFT}"):
+        with suppress(OSError):  # another process may do the same
+            if time.time() - draft.stat().st_mtime > STALE:
+                draft.unlink()
+
+
+ONE = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 5)
 MANY = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 5, ctypes.c_int64, ctypes.c_int64)

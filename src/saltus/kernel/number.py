@@ -29,6 +29,11 @@ class Number(NamedTuple):
         return 1e-6 if self.bits == 64 else 1e-3
 
     @property
+    def largest_angle(self) -> float:
+        """Up to which `sincos` is exact, in rad: beyond, it is NaN, and a configuration is refused (see scalar.py)."""
+        return 1e6 if self.bits == 64 else 1e5
+
+    @property
     def name(self) -> str:
         lanes = f"x{self.width}" if self.width > 1 else ""
         return ("i" if self.integer else "f") + f"{self.bits}{lanes}" + (f"d{self.slope}" if self.slope else "")

@@ -20,7 +20,7 @@ from numba.core.ccallback import CFunc
 from numba.core.compiler_lock import global_compiler_lock
 
 from saltus.kernel import pushcall
-from saltus.kernel.compile import NOT_FINITE, Parts, not_unit_test, only_lowered
+from saltus.kernel.compile import NOT_FINITE, Parts, only_lowered, refusal_test
 from saltus.kernel.directional import Directional
 from saltus.kernel.lower import OPTIONS
 from saltus.kernel.lower_memory import META, SIZE, STAGE, STEP, STRIDE, SpanType, shifted, span_at
@@ -80,7 +80,7 @@ def push_entry(algorithm: Algorithm, number: Number, present: tuple[bool, ...]) 
     parts = Parts(algorithm, number, present, "staged")
     tree_of, view_of, inputs_of, outputs_of = parts.tree, parts.view, parts.inputs, parts.outputs
     configurations_of, kernel = parts.configurations, parts.kernel
-    not_unit = not_unit_test(algorithm, parts.defect, number)
+    refusal = refusal_test(algorithm, parts.defects, number)
     count, total, lanes, words = len(algorithm.inputs), len(algorithm.arguments), number.slope, number.words
     zeroed, symmetric = (tuple(getattr(o, flag) for o in algorithm.outputs) for flag in ("zeroed", "symmetric"))
 
@@ -97,7 +97,7 @@ def push_entry(algorithm: Algorithm, number: Number, present: tuple[bool, ...]) 
                 row = META * j
                 stage = plain(memory + 8 * words * meta[row + STAGE], 1)
                 place_values(stage, meta[row + SIZE], words, pointers[j] + 8 * sample * meta[row + STRIDE])
-            for first in range(0, directions, lanes):
+            for first in range(0, max(directions, 1), lanes):  # without directions, values are wanted all the same
                 there = min(lanes, directions - first)
                 for j in range(count):
                     row, other = META * j, META * (total + 1 + j)
@@ -109,7 +109,7 @@ def push_entry(algorithm: Algorithm, number: Number, present: tuple[bool, ...]) 
                     if holds_non_finite(shifted(work, meta[row + STAGE]), meta[row + SIZE]):
                         status |= NOT_FINITE
                 if first == 0:
-                    status |= not_unit(tree, configurations_of(pointers, meta, work, 0))
+                    status |= refusal(tree, configurations_of(pointers, meta, work, 0))
                 kernel(tree, *(inputs_of(pointers, meta, work, 0) + (view,) + outputs_of(pointers, meta, work, 0)))
                 for j in range(count, total):
                     row, other = META * j, META * (total + 1 + j)

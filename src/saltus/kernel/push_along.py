@@ -12,7 +12,7 @@ from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
 
-from saltus.kernel.compile import NOT_FINITE, compiled, not_unit_test
+from saltus.kernel.compile import NOT_FINITE, compiled, refusal_test
 from saltus.kernel.directional import Directional
 from saltus.kernel.lower import register
 from saltus.kernel.lower_memory import (
@@ -78,7 +78,7 @@ def along_entry(algorithm: Directional, number: Number, present: tuple[bool, ...
     values_view = make_view(algorithm.work.view_class, algorithm.work)
     slopes_view = make_view(algorithm.slopes.view_class, algorithm.slopes)
     prepare, along = compiled(algorithm.kernel), compiled(algorithm.along)
-    not_unit = not_unit_test(algorithm, compiled(tables.defect), F64)
+    refusal = refusal_test(algorithm, compiled(tables.defects), F64)
     zeroed = tuple(spec.zeroed for spec in algorithm.outputs)
     changing = tuple(kind is value for kind in kinds[:count])
 
@@ -99,7 +99,7 @@ def along_entry(algorithm: Directional, number: Number, present: tuple[bool, ...
             for j in range(count, total):
                 if zeroed[j - count]:
                     clear(plain(pointers[j] + 8 * sample * meta[META * j + STRIDE], 1), meta[META * j + SIZE], False)
-            status |= not_unit(tree, configurations_of(pointers, meta, work, sample))
+            status |= refusal(tree, configurations_of(pointers, meta, work, sample))
             values, results = inputs_of(pointers, meta, work, sample), outputs_of(pointers, meta, work, sample)
             prepare(tree, *(values + (w,) + results))
             for first in range(0, directions, lanes):

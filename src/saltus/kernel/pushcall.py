@@ -103,10 +103,12 @@ class _PushWrapper(_Wrapper):
         work = builder.alloca(ir.DoubleType(), size=words)
         work.align = 64
 
-        results, changes = [], []
+        results, changes = list[Any](), list[Any]()
         for k, (spec, length) in enumerate(zip(algorithm.outputs, lengths, strict=True), len(algorithm.inputs)):
-            results.append(self.new(spec, number(0), count))
-            changes.append(self.new(spec, ahead, count))
+            for made, axes in ((results, number(0)), (changes, ahead)):
+                new = self.new(spec, axes, count)
+                self.guard(new, [*results, *changes])
+                made.append(new)
             here, slope = (builder.ptrtoint(self.load(new[-1], DATA, POINTER), I64) for new in (results, changes))
             stage = self.enter(k, here, slope, length, length, stage)
         self.put(self.pointers, total, builder.ptrtoint(work, I64))
@@ -209,19 +211,18 @@ class _PushWrapper(_Wrapper):
         with builder.if_then(builder.icmp_signed("!=", status, number(0))):
             self.release([*results, *changes])
             builder.ret(self.integer(status))
-        builder.ret(self.packed([self.packed(each) if len(each) > 1 else each[0] for each in (results, changes)]))
+        outputs = self.together(results, held=changes)
+        slopes = self.together(changes, held=[outputs])
+        builder.ret(self.together([outputs, slopes], held=[]))
 
-    def packed(self, parts: list[Any]) -> Any:
-        """A tuple that takes over its parts."""
-        pack = self.known("PyTuple_Pack", POINTER, I64, variadic=True)
-        made = self.builder.call(pack, [number(len(parts)), *parts])
+    def together(self, parts: list[Any], held: list[Any]) -> Any:
+        """One array, or a tuple that takes over several; `held` is let go of if it cannot be made."""
+        if len(parts) == 1:
+            return parts[0]
+        made = self.packed(parts)
         self.release(parts)
+        self.guard(made, held)
         return made
-
-    def release(self, objects: list[Any]) -> None:
-        decrease = self.known("Py_DecRef", ir.VoidType(), POINTER)
-        for each in objects:
-            self.builder.call(decrease, [each])
 
 
 def wrapper(algorithm: Algorithm, present: tuple[bool, ...], inner: str, symbol: str, number: Number) -> str:

@@ -160,12 +160,15 @@ def project(tree, i, f, tau):
 
 
 @kernel
-def unit_defect(tree, q):
-    """How far the worst quaternion, or pair of cosine and sine, of q is from unit length: | |x|^2 - 1 |."""
-    worst = zero(q)
+def defects(tree, q):
+    """How far the worst quaternion, or pair of cosine and sine, of q is from unit length: | |x|^2 - 1 |; and the largest
+    angle whose sine is to be taken."""
+    worst, angle = zero(q), zero(q)
     for i in range(1, tree.nj):
         kind, iq = tree.kind[i], tree.iq[i]
-        if kind == FREE_FLYER:
+        if kind == REVOLUTE:
+            angle = maximum(angle, fabs(ld(q, iq)))
+        elif kind == FREE_FLYER:
             worst = maximum(worst, off_unit(ld(q, iq + 3, Quat)))
         elif kind == SPHERICAL:
             worst = maximum(worst, off_unit(ld(q, iq, Quat)))
@@ -175,7 +178,7 @@ def unit_defect(tree, q):
         elif kind == PLANAR:
             turn = ld(q, iq + 2, Vec2)
             worst = maximum(worst, fabs(turn.x * turn.x + turn.y * turn.y - 1.0))
-    return worst
+    return worst, angle
 
 
 @kernel

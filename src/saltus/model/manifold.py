@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from saltus.arrays import Array, ArrayLike, real_numbers
+from saltus.arrays import Array, ArrayLike, OnInvalid, real_numbers
 from saltus.kernel import Algorithm, Layout, atan2, kernel, ld, less, select, sincos, sqrt, st, zero
 from saltus.model.joint_kernels import CONTINUOUS, FREE_FLYER, PLANAR, SPHERICAL
 from saltus.model.joints import JointKind
@@ -141,7 +141,9 @@ for _algorithm in (_integrate, _difference, _interpolate, _distance):
     on_free_joints(_algorithm)
 
 
-def integrate(model: Model, q: ArrayLike, v: ArrayLike, *, out: Array | None = None) -> Array:
+def integrate(
+    model: Model, q: ArrayLike, v: ArrayLike, *, out: Array | None = None, on_invalid: OnInvalid = "raise"
+) -> Array:
     """The configuration (..., nq) reached from `q` (..., nq) by the tangent step `v` (..., nv) [rad, m].
 
     >>> import numpy as np, saltus as sl
@@ -150,10 +152,12 @@ def integrate(model: Model, q: ArrayLike, v: ArrayLike, *, out: Array | None = N
     >>> bool(np.allclose(sl.difference(robot, q, sl.integrate(robot, q, v)), v))
     True
     """
-    return _integrate.call(model, (q, v), out)
+    return _integrate.call(model, (q, v), out, on_invalid)
 
 
-def difference(model: Model, q0: ArrayLike, q1: ArrayLike, *, out: Array | None = None) -> Array:
+def difference(
+    model: Model, q0: ArrayLike, q1: ArrayLike, *, out: Array | None = None, on_invalid: OnInvalid = "raise"
+) -> Array:
     """The shortest tangent step (..., nv) [rad, m] that leads from `q0` to `q1`, both (..., nq).
 
     >>> import saltus as sl
@@ -161,10 +165,18 @@ def difference(model: Model, q0: ArrayLike, q1: ArrayLike, *, out: Array | None 
     >>> sl.difference(robot, [1.0], [3.0])
     array([2.])
     """
-    return _difference.call(model, (q0, q1), out)
+    return _difference.call(model, (q0, q1), out, on_invalid)
 
 
-def interpolate(model: Model, q0: ArrayLike, q1: ArrayLike, u: ArrayLike, *, out: Array | None = None) -> Array:
+def interpolate(
+    model: Model,
+    q0: ArrayLike,
+    q1: ArrayLike,
+    u: ArrayLike,
+    *,
+    out: Array | None = None,
+    on_invalid: OnInvalid = "raise",
+) -> Array:
     """The configuration (..., nq) a share `u` (...) of the way from `q0` to `q1`, along the shortest path.
 
     >>> import saltus as sl
@@ -172,10 +184,10 @@ def interpolate(model: Model, q0: ArrayLike, q1: ArrayLike, u: ArrayLike, *, out
     >>> sl.interpolate(robot, [1.0], [3.0], 0.25)
     array([1.5])
     """
-    return _interpolate.call(model, (q0, q1, with_axis(u)), out)
+    return _interpolate.call(model, (q0, q1, with_axis(u)), out, on_invalid)
 
 
-def distance(model: Model, q0: ArrayLike, q1: ArrayLike) -> Any:
+def distance(model: Model, q0: ArrayLike, q1: ArrayLike, *, on_invalid: OnInvalid = "raise") -> Any:
     """The length (...) of the shortest step from `q0` to `q1`, both (..., nq).
 
     >>> import saltus as sl
@@ -183,7 +195,7 @@ def distance(model: Model, q0: ArrayLike, q1: ArrayLike) -> Any:
     >>> float(sl.distance(robot, [1.0], [3.0]))
     2.0
     """
-    return _distance.call(model, (q0, q1))[..., 0]
+    return _distance.call(model, (q0, q1), None, on_invalid)[..., 0]
 
 
 def with_axis(u: ArrayLike) -> Any:

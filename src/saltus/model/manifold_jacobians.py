@@ -9,7 +9,7 @@ that add are the identity.
 
 from __future__ import annotations
 
-from saltus.arrays import Array, ArrayLike
+from saltus.arrays import Array, ArrayLike, OnInvalid
 from saltus.kernel import Layout, kernel, ld, lift, sincos, st
 from saltus.model.joint_kernels import FREE_FLYER, PLANAR, SPHERICAL
 from saltus.model.manifold import difference_joint, on_free_joints
@@ -148,7 +148,9 @@ on_free_joints(_integrate_jacobians)
 on_free_joints(_difference_jacobians)
 
 
-def integrate_jacobians(model: Model, q: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
+def integrate_jacobians(
+    model: Model, q: ArrayLike, v: ArrayLike, *, on_invalid: OnInvalid = "raise"
+) -> tuple[Array, Array]:
     """d integrate(q, v) / dq and / dv, both (..., nv, nv), for `q` (..., nq) and `v` (..., nv).
 
     >>> import numpy as np, saltus as sl
@@ -157,11 +159,13 @@ def integrate_jacobians(model: Model, q: ArrayLike, v: ArrayLike) -> tuple[Array
     >>> bool(np.array_equal(dq, np.eye(2)) and np.array_equal(dv, np.eye(2)))
     True
     """
-    dq, dv = _integrate_jacobians.call(model, (q, v))
+    dq, dv = _integrate_jacobians.call(model, (q, v), None, on_invalid)
     return dq, dv
 
 
-def difference_jacobians(model: Model, q0: ArrayLike, q1: ArrayLike) -> tuple[Array, Array]:
+def difference_jacobians(
+    model: Model, q0: ArrayLike, q1: ArrayLike, *, on_invalid: OnInvalid = "raise"
+) -> tuple[Array, Array]:
     """d difference(q0, q1) / dq0 and / dq1, both (..., nv, nv), for `q0` and `q1` (..., nq).
 
     >>> import numpy as np, saltus as sl
@@ -170,5 +174,5 @@ def difference_jacobians(model: Model, q0: ArrayLike, q1: ArrayLike) -> tuple[Ar
     >>> bool(np.array_equal(d0, -np.eye(2)) and np.array_equal(d1, np.eye(2)))
     True
     """
-    d0, d1 = _difference_jacobians.call(model, (q0, q1))
+    d0, d1 = _difference_jacobians.call(model, (q0, q1), None, on_invalid)
     return d0, d1

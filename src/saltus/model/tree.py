@@ -11,17 +11,17 @@ its joint frame, the one that users see.
 from __future__ import annotations
 
 from collections import namedtuple
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from saltus.kernel import HEADER, ONE, SIZES, Layout, Tables, declare, sizes_of
+from saltus.kernel import HEADER, ONE, SIZES, Layout, Number, Tables, declare, sizes_of
 from saltus.model.checks import ModelError
-from saltus.model.joint_kernels import unit_defect
-from saltus.model.joints import JointKind
+from saltus.model.joint_kernels import defects
+from saltus.model.joints import Joint, JointKind
 from saltus.spatial.algebra import SE3, Mat3, Sym3, Vec3
 from saltus.spatial.inertia import Rigid, Solid
 
@@ -179,28 +179,66 @@ def cross(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]
     return np.array([a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0])
 
 
-def explain(model: Model, q: NDArray[np.float64], tolerance: float) -> tuple[tuple[int, ...], str] | None:
-    """The first configuration of q (..., nq) with a part that is not of unit length, and which; None if all are."""
-    found = []
+def unit_parts(model: Model) -> Iterator[tuple[Joint, slice]]:
+    """The joints with coordinates that must be of unit length, and where in q those are; mimic joints have none."""
     for joint in model.joints[1:]:
         unit = joint.kind.unit_coordinates
-        if unit.stop:
-            part = slice(joint.iq + unit.start, joint.iq + unit.stop)
-            norms = np.linalg.norm(q[..., part], axis=-1)
-            wrong = np.argwhere(np.abs(norms * norms - 1.0) > tolerance)
-            if len(wrong):
-                place = tuple(wrong[0].tolist())
-                what = "quaternion" if part.stop - part.start == 4 else "cosine and sine"
-                where = f"joint {joint.name!r}, q[{part.start}:{part.stop}]"
-                found.append((place, f"the {what} of {where}, has norm {float(norms[place]):.9g}, expected 1"))
+        if unit.stop and not joint.mimic:
+            yield joint, slice(joint.iq + unit.start, joint.iq + unit.stop)
+
+
+def angles(model: Model) -> Iterator[Joint]:
+    """The joints with an angle among their coordinates that sine and cosine are taken of; mimic joints have none."""
+    return (joint for joint in model.joints[1:] if joint.kind is JointKind.REVOLUTE and not joint.mimic)
+
+
+UNIT_SHARE = 0.999
+"""Of the tolerance on unit length, in words: the kernels' own rounding may differ."""
+
+
+def explain(model: Model, q: NDArray[np.float64], number: Number) -> tuple[tuple[int, ...], str] | None:
+    """The first configuration of q (..., nq) with a part that is not of unit length, or an angle larger than `sincos` takes
+    in numbers of this type, and which; None if there is none."""
+    found = []
+    for joint in angles(model):
+        wrong = np.argwhere(np.abs(q[..., joint.iq]) > number.largest_angle)
+        if len(wrong):
+            place = tuple(wrong[0].tolist())
+            angle = f"the angle of joint {joint.name!r}, q[{joint.iq}], is {q[place][joint.iq]:.9g} rad"
+            found.append((place, f"{angle}, expected at most {number.largest_angle:g} in {number.bits} bits"))
+    for joint, part in unit_parts(model):
+        norms = np.linalg.norm(q[..., part], axis=-1)
+        wrong = np.argwhere(np.abs(norms * norms - 1.0) > UNIT_SHARE * number.unit_tolerance)
+        if len(wrong):
+            place = tuple(wrong[0].tolist())
+            what = "quaternion" if part.stop - part.start == 4 else "cosine and sine"
+            where = f"joint {joint.name!r}, q[{part.start}:{part.stop}]"
+            found.append((place, f"the {what} of {where}, has norm {float(norms[place]):.9g}, expected 1"))
     return min(found, key=lambda each: each[0], default=None)
+
+
+def not_allowed(model: Model, q: NDArray[np.float64], number: Number) -> NDArray[np.bool_]:
+    """Which configurations of q (..., nq) have a part that is not of unit length, or too large an angle."""
+    wrong = np.zeros(q.shape[:-1], bool)
+    for joint in angles(model):
+        wrong |= np.abs(q[..., joint.iq]) > number.largest_angle
+    for _, part in unit_parts(model):
+        wrong |= np.abs((q[..., part] ** 2).sum(axis=-1) - 1.0) > UNIT_SHARE * number.unit_tolerance
+    return wrong
+
+
+def neutral(model: Model) -> NDArray[np.float64]:
+    """The configuration (nq,) in which no joint moves its body."""
+    own: Model = getattr(model, "model", model)  # that of a model with constraints
+    return own.neutral()
 
 
 def tables(ints: Layout, reals: Layout) -> Tables:
     """What the kernels of a layer see: the sizes, and all fields of these two layouts."""
     view: Any = namedtuple("Tree", [*SIZES, *ints.fields, *reals.fields])  # type: ignore[misc]
-    return Tables(view, ints, reals, unit_defect, explain)
+    return Tables(view, ints, reals, defects, explain, not_allowed, neutral)
 
 
-algorithm = partial(declare, tables(INTS, REALS))
+TABLES = tables(INTS, REALS)
+algorithm = partial(declare, TABLES)
 """The decorator of every algorithm on models: @algorithm(inputs={...}, outputs={...}, work=Layout(...))."""

@@ -39,7 +39,8 @@ class Drift:
 def conservation_drift(model: Model, trajectory: Trajectory) -> list[Drift]:
     """Drifts of energy and, if a free flyer carries the robot, of linear and angular momentum, on a motion without torques.
 
-    Constraints do no work; but contacts give momentum, as loops do not. Switching on takes energy.
+    Constraints do no work; but contacts give momentum, as loops do not. Switching on takes energy. Drifts are NaN where a
+    robot is lost.
 
     The size of the energy is the largest kinetic energy; with a free base, that of the tumble alone, without that of the
     flight of the centre of mass, which would make any drift look small.
@@ -52,11 +53,11 @@ def conservation_drift(model: Model, trajectory: Trajectory) -> list[Drift]:
     ('energy', True)
     """
     t, q, v = trajectory.t, trajectory.q, trajectory.v
-    kinetic = np.asarray(kinetic_energy(model, q, v))
-    energy = kinetic + np.asarray(potential_energy(model, q))
+    kinetic = np.asarray(kinetic_energy(model, q, v, on_invalid="mark"))
+    energy = kinetic + np.asarray(potential_energy(model, q, on_invalid="mark"))
     if not _floats(model):
         return [_drift("energy", "J", energy[..., None], kinetic)]
-    momentum = centroidal_momentum(model, q, v)
+    momentum = centroidal_momentum(model, q, v, on_invalid="mark")
     flight = (momentum[..., :3] ** 2).sum(axis=-1) / (2 * model.total_mass)
     linear = momentum[..., :3] - model.total_mass * t[:, None] * model.gravity
     return [
@@ -68,7 +69,7 @@ def conservation_drift(model: Model, trajectory: Trajectory) -> list[Drift]:
 
 def _drift(name: str, unit: str, values: Array, sizes: Array) -> Drift:
     """From values (..., T, n) and their sizes (..., T)."""
-    return Drift(name, unit, np.linalg.norm(values - values[..., :1, :], axis=-1), sizes.max(axis=-1))
+    return Drift(name, unit, np.linalg.norm(values - values[..., :1, :], axis=-1), np.fmax.reduce(sizes, axis=-1))
 
 
 def _floats(model: Model) -> bool:

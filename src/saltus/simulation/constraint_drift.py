@@ -26,7 +26,8 @@ from saltus.simulation.rollout import Trajectory
 def constraint_drift(dynamics: ConstrainedDynamics, trajectory: Trajectory) -> list[Drift]:
     """The drift over time of each constraint, in metres, and then in radians for those that hold orientations.
 
-    It is zero while a constraint does not hold. There is no size to compare it with: `relative` is NaN.
+    It is zero while a constraint does not hold, and NaN where a robot is lost. There is no size to compare it with:
+    `relative` is NaN.
 
     >>> import saltus as sl
     >>> linkage = sl.load_robot("four_bar")
@@ -36,7 +37,7 @@ def constraint_drift(dynamics: ConstrainedDynamics, trajectory: Trajectory) -> l
     >>> loop.name, loop.unit, bool(loop.absolute.max() < 1e-6)
     ('closure', 'm', True)
     """
-    placements = np.asarray(joint_placements(dynamics.model, trajectory.q))
+    placements = np.asarray(joint_placements(dynamics.model, trajectory.q, on_invalid="mark"))
     return [
         drift
         for c, constraint in enumerate(dynamics.constraints)

@@ -2,7 +2,8 @@
 
     a(t, q, v):      M a + b = tau + disturbance(t, q, v) - damping v + J^T forces,      J a = goal  where constraints hold
 
-Torques, masks and forces are those of the last call. The next solution starts from the forces.
+Torques, masks and forces are those of the last call. The next solution starts from the forces. Where `on_invalid` is "mark",
+whatever is not finite has accelerations that are NaN, and controllers never see it.
 """
 
 from __future__ import annotations
@@ -11,11 +12,15 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from saltus.arrays import Array, ArrayLike
+from saltus.arrays import Array, ArrayLike, OnInvalid
 from saltus.constraints.dynamics import ConstrainedDynamics
+from saltus.constraints.report import Status
 from saltus.dynamics.aba import aba
 from saltus.model.model import Model
+
+Mask = NDArray[np.bool_]
 
 Function = Callable[[float, Array, Array], ArrayLike]
 """Of the time [s] and the state (..., nq), (..., nv): torques (..., nv), or masks (..., nc)."""
@@ -33,11 +38,12 @@ class Driven:
         real: Any,
         damping: bool,
         disturbance: Function | None,
+        on_invalid: OnInvalid,
     ) -> None:
         """torques: (..., nv) or a function; masks: (..., steps + 1, nc) or a function."""
         self._constrained = robot if isinstance(robot, ConstrainedDynamics) else None
         self._model = robot.model if isinstance(robot, ConstrainedDynamics) else robot
-        self._torques, self._disturbance, self._real = torques, disturbance, real
+        self._torques, self._disturbance, self._real, self._on_invalid = torques, disturbance, real, on_invalid
         self._resistance = self._model.damping.astype(real) if damping else None
         self._held: Array | None = None if callable(torques) else np.asarray(torques, real)
         constraints = self._constrained.constraints if self._constrained else ()
@@ -45,6 +51,8 @@ class Driven:
         self.tau = np.zeros(self._model.nv, real)
         self.forces = self._start = np.zeros((*leading, self.nm), real)
         self.active = np.zeros((*leading, self.nc), real)
+        self.status = np.full(leading, Status.CONVERGED)
+        """(...) the worst of the solver since it was set."""
         self._masks = masks if callable(masks) else np.broadcast_to(masks, (*leading, *masks.shape[-2:])).astype(real)
 
     def __call__(self, t: float, q: Array, v: Array) -> Array:
@@ -54,10 +62,10 @@ class Driven:
         if self._resistance is not None:
             tau = tau - self._resistance * v
         if self._constrained is None:
-            return aba(self._model, q, v, tau)
-        solution = self._constrained.solve(q, v, tau, self.active, start=self._start)
-        self.forces = solution.forces
-        met = solution.residual <= self._constrained.tolerance
+            return aba(self._model, q, v, tau, on_invalid=self._on_invalid)
+        solution = self._constrained.solve(q, v, tau, self.active, start=self._start, on_invalid=self._on_invalid)
+        self.forces, self.status = solution.forces, np.maximum(self.status, solution.status)
+        met = np.asarray(solution.status) == Status.CONVERGED
         # Forces on what cannot be met grow with every iteration: they are no start.
         self._start = self.forces if met.all() else np.where(met[..., None], self.forces, 0.0)
         return solution.a
@@ -79,8 +87,23 @@ class Driven:
         hit = np.asarray((self.active > before).any(axis=-1))
         if k == 0 or not hit.any():
             return v
-        after = self._constrained.impact(q, v, self.active).v
-        return np.where(hit[..., None], after, v)
+        impact = self._constrained.impact(q, v, self.active, on_invalid=self._on_invalid)
+        self.status = np.where(hit, np.maximum(self.status, impact.status), self.status)
+        return np.where(hit[..., None], impact.v, v)
 
     def _ask(self, function: Function, t: float, q: Array, v: Array) -> Array:
+        if self._on_invalid == "mark":
+            q, v = standing_in(self._model, lost(q, v), q, v)
         return np.asarray(function(t, q, v), self._real)
+
+
+def lost(q: Array, v: Array) -> Mask:
+    """Which states (...) are not finite."""
+    return np.asarray(~(np.isfinite(q).all(axis=-1) & np.isfinite(v).all(axis=-1)))
+
+
+def standing_in(model: Model, lost: Mask, q: Array, v: Array) -> tuple[Array, Array]:
+    """The states, with a robot at rest in the place of those that are lost."""
+    if not lost.any():
+        return q, v
+    return np.where(lost[..., None], model.neutral().astype(q.dtype), q), np.where(lost[..., None], v.dtype.type(0), v)

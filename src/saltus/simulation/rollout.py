@@ -11,16 +11,21 @@ The joints' limits do not hold the robot, and contacts hold it both ways: which 
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from saltus.arrays import Array, ArrayLike
+from saltus.arrays import Array, ArrayLike, OnInvalid
 from saltus.constraints.dynamics import ConstrainedDynamics
+from saltus.constraints.report import Status
+from saltus.kernel.marking import check_choice
+from saltus.model.manifold import integrate
 from saltus.model.model import Model
-from saltus.simulation.driven import Driven, Function
+from saltus.simulation.driven import Driven, Function, lost, standing_in
 from saltus.simulation.steps import METHODS, Method
 
 
@@ -37,6 +42,20 @@ class Trajectory:
     tau: Array  # (..., T, nv) torques of the controller [N m, N]
     forces: Array  # (..., T, nm) of the constraints [N, N m]
     active: Array  # (..., T, nc) which of them hold, 1 or 0
+    status: NDArray[
+        np.int64
+    ]  # (..., T) of `Status`: the solver's worst in the step from there on, CONVERGED without one;
+    # INVALID where the robot is lost, or where nothing could be solved
+
+    @property
+    def finished(self) -> NDArray[np.bool_]:
+        """(...), whether each robot has reached the end: its last state is finite."""
+        return ~lost(self.q[..., -1, :], self.v[..., -1, :])
+
+    @property
+    def worst_status(self) -> NDArray[np.int64]:
+        """(...) of `Status`: of each robot, the worst over time."""
+        return np.asarray(self.status.max(axis=-1))
 
 
 class Interrupted(KeyboardInterrupt):
@@ -75,6 +94,7 @@ def rollout(
     control_period: float | None = None,
     disturbance: Function | None = None,
     progress: Callable[[int, int], None] | None = None,
+    on_invalid: OnInvalid = "raise",
 ) -> Trajectory:
     """The states at 0, dt, 2 dt ... duration [s] of the motion that begins at `q` (..., nq), `v` (..., nv).
 
@@ -90,6 +110,11 @@ def rollout(
         whenever the method wants accelerations.
     disturbance: further torques (..., nv) at all times, as a function of (t, q, v): springs, a push.
     progress: is called as progress(steps done, steps in all) after every step.
+    on_invalid: "raise", or "mark": a robot whose state is not finite, or not valid from the start, is lost; from there on
+        all that is recorded of it is NaN, with the status INVALID, and the others go on. Controllers then see a robot at
+        rest in its neutral configuration in its place.
+
+    Where the solver of constraints has not converged, `status` says so, and a RuntimeWarning at the end.
 
     If all arrays are float32, the motion is computed and recorded in float32. Ctrl-C raises `Interrupted`, which is a
     KeyboardInterrupt, and a motion that cannot go on raises `RolloutError`, which is a ValueError. Nothing is lost: both
@@ -116,6 +141,7 @@ def rollout(
     if not (np.isfinite(duration) and duration >= 0):
         raise ValueError(f"rollout: duration is {duration}, expected a time in seconds, not negative")
     steps, held = round(duration / dt), _steps_held(control_period, dt)
+    check_choice(on_invalid, "rollout")
     model = robot.model if isinstance(robot, ConstrainedDynamics) else robot
     torques: Any = tau if callable(tau) else np.zeros(model.nv, np.float32) if tau is None else np.asarray(tau)
     masks = _masks(robot, active, steps)
@@ -124,14 +150,20 @@ def rollout(
     real = np.result_type(np.float32, *arrays.values())
     q, v = (np.broadcast_to(arrays[name].astype(real), (*leading, arrays[name].shape[-1])) for name in ("q", "v"))
 
-    driven = Driven(robot, torques, masks, leading, real, damping, disturbance)
+    driven = Driven(robot, torques, masks, leading, real, damping, disturbance, on_invalid)
     step = METHODS[method]
     t = dt * np.arange(steps + 1, dtype=np.float64)
     sizes = (model.nq, model.nv, model.nv, driven.nm, driven.nc)
-    whole = Trajectory(t, *(np.full((*leading, steps + 1, size), np.nan, real) for size in sizes))
+    unknown: list[Any] = [np.full((*leading, steps + 1, size), np.nan, real) for size in sizes]
+    whole = Trajectory(*[t, *unknown, np.full((*leading, steps + 1), int(Status.INVALID))])
+    gone = np.zeros(leading, bool)
+    if on_invalid == "mark":
+        gone |= lost(integrate(model, q, np.zeros(model.nv, real), on_invalid="mark"), v)
+        q, v = standing_in(model, gone, q, v)
 
     def begin(k: int, q: Array, v: Array) -> tuple[Array, Array]:
         """Records state k, and what acts on it from there on; its velocity, after an impact if any, and acceleration."""
+        driven.status = np.full(leading, Status.CONVERGED)
         whole.q[..., k, :], whole.v[..., k, :] = q, v
         whole.v[..., k, :] = v = driven.switch(k, t[k], q, v)
         if held and k % held == 0:
@@ -142,16 +174,30 @@ def rollout(
             driven.forces,
             driven.active,
         )
+        note(k)
         return v, a
+
+    def note(k: int) -> None:
+        """Records the status of the step from k on, and that robots which are lost have nothing else to record."""
+        whole.status[..., k] = np.where(gone, Status.INVALID, driven.status)
+        if gone.any():
+            for array in (whole.q, whole.v, whole.tau, whole.forces, whole.active):
+                array[..., k, :][gone] = np.nan
 
     v, a = begin(0, q, v)  # complains of what is wrong with the arguments
     done = 0
     try:
         with np.errstate(over="ignore", invalid="ignore"):
             for k in range(steps):
-                q, v = step(model, driven, t[k], q, v, a, dt)
-                if not (np.isfinite(q).all() and np.isfinite(v).all()):
-                    raise ValueError("q and v are no longer finite")
+                if gone.all() and gone.size:
+                    break
+                q, v = step(model, driven, t[k], q, v, a, dt, on_invalid)
+                note(k)
+                if (now := lost(q, v)).any():
+                    if on_invalid == "raise":
+                        raise ValueError("q and v are no longer finite")
+                    gone |= now
+                    q, v = standing_in(model, gone, q, v)
                 done = k + 1
                 v, a = begin(done, q, v)
                 if progress is not None:
@@ -160,7 +206,22 @@ def rollout(
         raise Interrupted(_until(done, whole)) from None
     except ValueError as cause:
         raise RolloutError(_until(done, whole), dt, cause) from cause
+    _warn_of(whole)
     return whole
+
+
+def _warn_of(motion: Trajectory) -> None:
+    """Whoever does not look at the status should know that there is something to see."""
+    missed = (motion.status > Status.CONVERGED) & (motion.status < Status.INVALID)
+    if missed.any():
+        first = motion.t[np.argwhere(missed)[:, -1].min()]
+        worst = Status(int(motion.status[missed].max())).name
+        warnings.warn(
+            f"rollout: the solver of constraints did not converge at {missed.sum()} of {missed.size} states, first at "
+            f"{first:g} s, its worst status being {worst}; see `status` of the trajectory",
+            RuntimeWarning,
+            stacklevel=3,
+        )
 
 
 def _steps_held(period: float | None, dt: float) -> int:
@@ -201,5 +262,6 @@ def _leading(model: Model, arrays: dict[str, Any], of_masks: tuple[int, ...]) ->
 
 
 def _until(done: int, whole: Trajectory) -> Trajectory:
-    arrays = (whole.q, whole.v, whole.tau, whole.forces, whole.active)
-    return Trajectory(whole.t[: done + 1], *(array[..., : done + 1, :] for array in arrays))
+    over_time: tuple[Any, ...] = (whole.q, whole.v, whole.tau, whole.forces, whole.active)
+    kept = [array[..., : done + 1, :] for array in over_time]
+    return Trajectory(*[whole.t[: done + 1], *kept, whole.status[..., : done + 1]])

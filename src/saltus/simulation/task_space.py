@@ -93,15 +93,20 @@ def task_torques(
     trials[np.arange(1, len(trials)), chosen] = 1.0
     mask = None if active is None else np.asarray(active, float)[..., None, :]
     solution = dynamics.solve(q, v, trials, mask)  # (..., nu + 1, nv) and (..., nu + 1, nm)
-    J = np.concatenate([task.weight * task.J for task in tasks], axis=-2)
-    goal = np.concatenate([task.weight * task.goal for task in tasks], axis=-1)
+    J = _stacked([task.weight * task.J for task in tasks], -2)
+    goal = _stacked([task.weight * task.goal for task in tasks], -1)
     contact = [constraint.joint_b == 0 for constraint in dynamics.constraints for _ in constraint.rows]
     effects = np.concatenate([solution.a @ np.swapaxes(J, -1, -2), LESS_FORCE * solution.forces[..., contact]], axis=-1)
     response = np.swapaxes(effects[..., 1:, :] - effects[..., :1, :], -1, -2)
-    left = -effects[..., 0, :]
-    left[..., : J.shape[-2]] += goal
+    left = _stacked([goal, np.zeros(sum(contact))], -1) - effects[..., 0, :]
     back = np.swapaxes(response, -1, -2)
     normal = back @ response + LESS_TORQUE**2 * np.eye(len(chosen))
     tau = np.zeros((*left.shape[:-1], model.nv))
     tau[..., chosen] = np.linalg.solve(normal, back @ left[..., None])[..., 0]
     return tau
+
+
+def _stacked(parts: Sequence[Array], axis: int) -> Array:
+    """One after the other along an axis counted from the last, leading axes before it broadcast."""
+    leading = np.broadcast_shapes(*(part.shape[:axis] for part in parts))
+    return np.concatenate([np.broadcast_to(part, (*leading, *part.shape[axis:])) for part in parts], axis=axis)
