@@ -6,6 +6,7 @@ import argparse
 import sys
 import time
 import traceback
+import warnings
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -25,7 +26,7 @@ KINDS: dict[str, Callable[[np.random.Generator], Iterator[str]]] = {
 def complaints(kind: str, seed: int) -> list[str]:
     """What is wrong with one case; an exception is a complaint like others."""
     try:
-        with np.errstate(all="ignore"), quick_oracle():
+        with np.errstate(all="ignore"), quick_oracle(), warnings.catch_warnings(action="ignore"):
             return list(KINDS[kind](np.random.default_rng(seed)))
     except Exception as error:
         where = traceback.extract_tb(error.__traceback__)

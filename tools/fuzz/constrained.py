@@ -167,7 +167,7 @@ def check(rng: np.random.Generator) -> Iterator[str]:
         for k, (problem, shift) in enumerate(zip(problems, measured, strict=True)):
             at = () if alone else (k,)
             found = solution.a[at], solution.forces[at], int(np.asarray(solution.status)[at])
-            wrong = judge(u, constraints, problem, shift, found, dtype, dynamics.tolerance)
+            wrong = judge(u, constraints, problem, shift, found, dtype, dynamics.tolerance, bool(mu))
             yield from (f"{about}, sample {k}: {text}" for text in wrong)
 
 
@@ -197,9 +197,10 @@ def arguments(samples: list[Sample], dtype: str, alone: bool, users: bool) -> di
 
 def judge(
     u: Units, constraints: list[sl.Constraint], problem: Problem, shift: Callable[[], tuple[float, float]],
-    found: tuple[Array, Array, int], dtype: str, tolerance: float,
+    found: tuple[Array, Array, int], dtype: str, tolerance: float, chosen: bool = False,
 ) -> Iterator[str]:  # fmt: skip
-    """What is wrong with accelerations, forces and status of one sample; `shift` is its sensitivity."""
+    """What is wrong with accelerations, forces and status of one sample; `shift` is its sensitivity, and whether mu was
+    chosen by the user."""
     a, forces, status = found
     if a.dtype != dtype or forces.dtype != dtype:
         yield f"types {a.dtype} and {forces.dtype}"
@@ -214,8 +215,10 @@ def judge(
 
     stopped = problem.left(tolerance / row_units(u, constraints))
 
-    def off(what: str, ours: Array, right: Array, size: float, which: int, times: float = 1.0) -> Iterator[str]:
-        error = float(np.abs(ours - right).max(initial=0.0))
+    def off(
+        what: str, ours: Array, right: Array, size: float, which: int, times: float = 1.0, more: float = 0.0
+    ) -> Iterator[str]:
+        error = float(np.abs(ours - right).max(initial=0.0)) - more
         if error > times * RIGHT[dtype] * size:
             most = times * max(RIGHT[dtype] * size, FACTOR * shift()[which]) + stopped[which]
             if error > most and most < WORST * size:
@@ -228,9 +231,11 @@ def judge(
             return
         if problem.clear:
             yield from off("accelerations", a, right, problem.size, 0)
-        yield from off("accelerations by forces", problem.pushed(forces), a, problem.size, 0)
+        rounded = min(10.0 * float(np.finfo(dtype).eps) * problem.felt(forces), WORST * problem.size)
+        yield from off("accelerations by forces", problem.pushed(forces), a, problem.size, 0, 10.0, rounded)
         if problem.unique:
             yield from off("forces", forces, force, float(np.abs(force).max(initial=0.0)), 1)
     regular = problem.singular > RANK
     if status == sl.Status.LEAST_SQUARES and contradictory and (problem.singular[regular] > SLOW).all():
-        yield from off("accelerations", a, right, problem.size, 0, 100.0)
+        # Forces on what cannot be met grow by 1 / mu, and accelerations lose as many digits of what the user chose.
+        yield from off("accelerations", a, right, problem.size, 0, 1e5 if chosen else 100.0)

@@ -171,6 +171,10 @@ class Problem:
         """Whether forces are: no row of an active constraint depends on others."""
         return bool(self.clear and (self.singular[-1:] > RANK).all() and self.J.shape[0] <= self.J.shape[1])
 
+    def felt(self, forces: Array) -> float:
+        """How large the accelerations are that these forces give, each by itself: what their rounding is relative to."""
+        return float((np.abs(np.linalg.solve(self.M, self.J.T)) @ np.abs(forces)).max(initial=0.0))
+
     def pushed(self, forces: Array) -> Array:
         """The accelerations that these forces give by the equations of motion."""
         L = self._parts[0]

