@@ -164,8 +164,8 @@ CASES = {case.name: case for case in (*SEQUENCES, *FAMILIES, *LOOPS)}
 
 
 ZERO, SINGULAR = 1e-12, 1e-3
-"""Eigenvalues of the Delassus matrix: below the first, by the largest, rows are redundant; below the second, by a typical
-entry and thus 1e4 times the default mu, a state is nearly singular."""
+"""Eigenvalues of the Delassus matrix: below the first, by the largest and in all states, rows are redundant; another one
+below the second, by a typical entry and thus 1e4 times the default mu, makes a state nearly singular."""
 
 
 class Problem:
@@ -178,10 +178,10 @@ class Problem:
         eigenvalues = np.linalg.eigvalsh(
             J @ np.linalg.solve(sl.crba(self.model, self.states["q"]), np.swapaxes(J, -1, -2))
         )
-        ratio = eigenvalues / eigenvalues[:, -1:]
-        self.least = np.where(ratio > ZERO, eigenvalues, np.inf).min(-1) / typical_delassus(self.model, self.held)
+        redundant = (eigenvalues < ZERO * eigenvalues[:, -1:]).all(0)
+        self.least = eigenvalues[:, ~redundant].min(-1) / typical_delassus(self.model, self.held)
         self.regular = self.least >= SINGULAR
-        if (ratio < ZERO).all(0).any():  # redundant: only some velocities are met by accelerations
+        if redundant.any():  # only some velocities are met by accelerations
             move = np.einsum("bij,bj->bi", J, self.states["v"])
             self.states["v"] = self.states["v"] - np.einsum("bij,bj->bi", np.linalg.pinv(J, rtol=1e-9), move)
         _, _, self.J, self.goal = self._system()

@@ -9,8 +9,8 @@
 | default | every case, each method's own mu, three iterations | 1000, less those that are nearly singular |
 
 What is left is the largest entry of |J a - goal|, from J and goal and not from what a method says of itself. A state is
-nearly singular if an eigenvalue of its Delassus matrix is below 1e-3 of a typical entry, 1e4 times the default mu, but not
-zero.
+nearly singular if an eigenvalue of its Delassus matrix is below 1e-3 of a typical entry, 1e4 times the default mu; one that
+is zero in all states does not count.
 """
 
 from __future__ import annotations

@@ -82,6 +82,10 @@ def main() -> None:
     parser.add_argument("--output", type=Path)
     options = parser.parse_args()
     result = circumstances("benchmarks.precision") | {"states": options.states, "rows": []}
+    if options.cuda:
+        import cupy
+
+        result["device"] = cupy.cuda.runtime.getDeviceProperties(cupy.cuda.Device().id)["name"].decode()
     print(f"{'problem':26}{'method':17}{'iterations':>11}{'median':>9}{'largest':>9}{'wrong':>7}   statuses")
     for name, (model, constraints) in problems().items():
         if not name.startswith(tuple(options.robots.split(","))):
