@@ -141,9 +141,9 @@ def convergence_section(result: Result, figures: Path) -> str:
     text += f"\n![what is left by mu](figures/{rates.name})\n\n"
     text += f"PS Fig. 2: {title(result['rate']['case'])}, the rate follows mu, down to where rounding ends it.\n\n"
     text += (
-        f"After three iterations at the default mu: what is left in random states that are not nearly singular (no "
-        f"eigenvalue of the Delassus matrix below {SINGULAR:g} of a typical entry, but for those of redundant rows), the least eigenvalue among "
-        f"them, by that entry, and how many states are left with more than {result['wanted']:g}.\n\n"
+        "After three iterations at the default mu: what is left in random states that are not nearly singular (no "
+        f"eigenvalue of the Delassus matrix below {SINGULAR:g} of a typical entry, but for those of redundant rows), the "
+        f"least eigenvalue among them, by that entry, and how many states are left with more than {result['wanted']:g}.\n\n"
     )
     return text + table(["case, method", "mu", "states", "least eigenvalue", "median", "largest", "missed"], default)
 

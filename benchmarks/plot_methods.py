@@ -54,7 +54,7 @@ def timing_line(found: Result, row: Result, batch: int) -> list[str]:
     counted = [form for form in ("one", "f64", "f32") if row["us"][form] is not None]
     times = {form: f"{number(row['us'][form])} ({number(row['ratio'][form])} x)" for form in counted}
     if single["reached"] < found["timed"]:
-        times["f32"] = f"{times.get('f32', '')} {MISSED}"
+        times["f32"] = f"{times.get('f32', '')} {MISSED}".strip()
     asked, judged = found["wanted"] if row["method"] == "constrained_aba" else None, ""
     if asked:
         met = all(row["ratio"][form] >= x for form, x in zip(("one", "f64"), asked, strict=True))
