@@ -6,6 +6,7 @@
 | `python -m benchmarks.startup` | the first call of a process whose cache is filled | `results/startup-<machine>.json` |
 | `python -m benchmarks.cuda` | throughput on a GPU against the size of the batch | `results/cuda-<device>.json` |
 | `python -m benchmarks.constrained` | every method of constrained dynamics | `results/constrained-<machine>.json` |
+| `python -m benchmarks.precision` | constrained dynamics in float32 against float64 | `results/precision-<machine>.json` |
 | `python -m benchmarks.osim` | Delassus and operational-space inertia matrices | `results/osim-<machine>.json` |
 | `python -m benchmarks.scaling` | constrained chains and trees of up to 200 links | `results/scaling-<machine>.json` |
 | `python -m benchmarks.convergence` | what is left of constraints after each iteration | `results/convergence.json` |

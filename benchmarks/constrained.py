@@ -2,14 +2,17 @@
 
     python -m benchmarks.constrained [--cases solo12:F3^4] [--methods constrained_aba] [--quick] [--output FILE]
 
-All iterate three times, whatever is left of the constraints.
+All iterate until at most `TOLERANCE` is left of the constraints, ours with default settings, Pinocchio with the mu of its
+examples. Only samples on which everybody gets there are timed, the same for all.
 
 | column | what it is |
 |---|---|
-| pin, one | one call from Python, contiguous float64 arrays in; `pin.constraintDynamics` |
-| f64, f32 | time a sample of a batch of 256 on one thread |
+| pin, one | one call from Python, contiguous float64 arrays in; `pin.constraintDynamics`; mean over the samples |
+| f64, f32 | time a sample of the batch on one thread; in f32 by those that are CONVERGED |
 | x | how many times faster than `pin` |
-| error | of accelerations in f64, relative, against Pinocchio's after as many iterations as it needs; in f32 beside it |
+| iterations | mean, of `pin` and ours |
+| reached | how many samples of a batch of 256 get there: `pin`, ours; in f32, how many of those timed are CONVERGED |
+| error | of accelerations, relative, against the dense KKT system in f64: median (largest); for f32, of CONVERGED ones |
 
 For loops, `pin.lcaba` stands beside. SciPy factors and solves once with a matrix that is made elsewhere: the dense KKT
 matrix (LU; LDL^T without the solve), the dense M + J^T J / mu (Cholesky), the sparse KKT matrix (LU).
@@ -26,7 +29,7 @@ from typing import Any
 import numpy as np
 
 import saltus as sl
-from benchmarks.contacts import CASES, Case, iterating, largest_difference, states
+from benchmarks.contacts import CASES, Case, Problem, iterating, relative_errors
 from benchmarks.measure import Timed, best_times, circumstances, write
 from benchmarks.peer_constraints import VERSION, ConstrainedPeer
 from benchmarks.robots import chosen, pinocchio_model
@@ -34,9 +37,11 @@ from saltus.arrays import Array
 from saltus.constraints.dynamics import METHODS
 from saltus.constraints.system import _constrained_system
 
-BATCH, ITERATIONS = 256, 3
-MU, MU_SINGLE = 1e-5, 1e-2
-"""Single precision cannot bear the smaller one."""
+BATCH, MOST_ITERATIONS = 256, 50
+TOLERANCE = 1e-9
+"""On the largest row of what is left of the constraints [m/s^2, rad/s^2]."""
+PEER_MU = {"pin": 1e-10, "lcaba": 1e-6}
+"""Of Pinocchio's examples; `lcaba` loses digits to one so small, about 1e-15 / mu."""
 
 
 def factorisations(dynamics: sl.ConstrainedDynamics, one: dict[str, Array]) -> dict[str, Callable[[], Any]]:
@@ -47,12 +52,12 @@ def factorisations(dynamics: sl.ConstrainedDynamics, one: dict[str, Array]) -> d
         from scipy.sparse.linalg import splu
     except ModuleNotFoundError:
         return {}
-    nc, nm = len(dynamics.constraints), sum(constraint.dim for constraint in dynamics.constraints)
+    nc, nm, mu = dynamics.problem.nc, dynamics.problem.nm, dynamics.mu
     inputs = (one["q"], one["v"], one["tau"], np.ones(nc), np.zeros(nm), np.zeros((0, dynamics.model.nv)))
     M, rest, J, goal = _constrained_system.call(dynamics.problem, inputs)
-    kkt, right = np.block([[M, J.T], [J, -MU * np.eye(nm)]]), np.concatenate([rest, goal])
+    kkt, right = np.block([[M, J.T], [J, -mu * np.eye(nm)]]), np.concatenate([rest, goal])
     sparse = csc_array(kkt)
-    augmented, pushed = M + J.T @ J / MU, rest + J.T @ goal / MU
+    augmented, pushed = M + J.T @ J / mu, rest + J.T @ goal / mu
 
     return {
         "dense LDL": lambda: ldl(kkt, check_finite=False),
@@ -62,66 +67,114 @@ def factorisations(dynamics: sl.ConstrainedDynamics, one: dict[str, Array]) -> d
     }
 
 
-def measure(case: Case, methods: list[str], repeats: int, seconds: float) -> dict[str, Any]:
-    """One case: the peers' times [us], and a row for every method."""
-    model, held = case.model, case.constraints
-    many = states(model, BATCH)
-    one = {name: np.ascontiguousarray(value[0]) for name, value in many.items()}
-    single = {name: value.astype(np.float32) for name, value in many.items()}
-    peer = ConstrainedPeer(pinocchio_model(case.robot), held)
-    right = peer.solve_all(**many, settings=peer.settings(1e-13, MU, 200))[0]
-    settings = peer.settings(0.0, MU, ITERATIONS)
-    alone = partial(sl.set_threads, 1)
+def one_by_one(call: Callable[..., Any], samples: list[tuple[Any, ...]]) -> Timed:
+    """A call for each sample."""
 
-    def prepared(method: str, mu: float) -> sl.ConstrainedDynamics:
-        return sl.ConstrainedDynamics(model, held, method, mu=mu, tolerance=0.0, most_iterations=ITERATIONS)
+    def run() -> None:
+        for sample in samples:
+            call(*sample)
 
-    calls = {"pin": Timed(partial(peer.solve, **one, settings=settings))}
-    errors: dict[str, dict[str, float]] = {
-        "pin": {"f64": largest_difference(peer.solve_all(**many, settings=settings)[0], right)}
+    return Timed(run)
+
+
+def outcome(there: Array, counted: Array, iterations: Array, errors: Array) -> dict[str, Any]:
+    """How many samples got there; of those that count, the mean of iterations, and errors. None counts, or some do."""
+    if not counted.any():
+        return {"reached": int(there.sum()), "iterations": None, "median": None, "largest": None}
+    return {
+        "reached": int(there.sum()),
+        "iterations": float(iterations[counted].mean()),
+        "median": float(np.median(errors[counted])),
+        "largest": float(errors[counted].max()),
     }
+
+
+def measure(case: Case, methods: list[str], repeats: int, seconds: float) -> dict[str, Any]:
+    """One case: the peers' times [us] and what they reach, and a row for every method."""
+    problem = Problem(case, BATCH)
+    model, held = problem.model, problem.held
+    dynamics = {m: sl.ConstrainedDynamics(model, held, m, None, TOLERANCE, MOST_ITERATIONS) for m in [*methods, "kkt"]}
+    right = dynamics["kkt"].solve(**problem.states).a
+    peer = ConstrainedPeer(pinocchio_model(case.robot), held)
+    solvers = {"pin": peer.solve}
     if case.has_loops:
         peer.order_for_lcaba()
-        calls["lcaba"] = Timed(partial(peer.lcaba, **one, settings=settings))
-        found = np.array([peer.lcaba(*each, settings).copy() for each in zip(*many.values(), strict=True)])
-        errors["lcaba"] = {"f64": largest_difference(found, right)}
-    for method in methods:
-        double, coarse = prepared(method, MU), prepared(method, MU_SINGLE)
-        calls[f"{method}, one"] = Timed(partial(double.solve, **one))
-        calls[f"{method}, f64"] = Timed(partial(double.solve, **many), alone)
-        calls[f"{method}, f32"] = Timed(partial(coarse.solve, **single), alone)
-        solution = double.solve(**many)
-        errors[method] = {"f64": largest_difference(solution.a, right), "residual": float(solution.residual.max())}
-        errors[method]["f32"] = largest_difference(coarse.solve(**single).a, right)
-    dense = factorisations(prepared(methods[0], MU), one)
-    calls |= {name: Timed(call) for name, call in dense.items()}
+        solvers["lcaba"] = peer.lcaba
+    settings = {name: peer.until(TOLERANCE, PEER_MU[name], MOST_ITERATIONS) for name in solvers}
 
-    times = best_times(calls, repeats, seconds)
-    us = {name: 1e6 * time / (BATCH if name.endswith(("f64", "f32")) else 1) for name, time in times.items()}
-    peers = {name: us[name] for name in ("pin", "lcaba", *dense) if name in us}
+    a, iterations, there = {}, {}, {}
+    for name, solver in solvers.items():
+        a[name], iterations[name] = peer.iterations_all(solver, **problem.states, settings=settings[name])
+        there[name] = problem.left(a[name]) <= TOLERANCE
+    for method in methods:
+        solution = dynamics[method].solve(**problem.states)
+        a[method], iterations[method] = solution.a, solution.iterations
+        there[method] = (solution.status == sl.Status.CONVERGED) & (problem.left(solution.a) <= TOLERANCE)
+    timed = np.logical_and.reduce([there[name] for name in ("pin", *methods)])
+    if not timed.any():
+        raise SystemExit(
+            f"{case.name}: everybody leaves more than {TOLERANCE:g} of the constraints on some sample or other"
+        )
+    outcomes = {name: outcome(there[name], timed, iterations[name], relative_errors(a[name], right)) for name in there}
+
+    many = {name: value[timed] for name, value in problem.states.items()}
+    single = {name: value.astype(np.float32) for name, value in many.items()}
+    rounded = dynamics["kkt"].solve(*(value.astype(np.float64) for value in single.values())).a
+    samples, alone = list(zip(*many.values(), strict=True)), partial(sl.set_threads, 1)
+    calls = {
+        name: one_by_one(solver, [(*each, settings[name]) for each in samples]) for name, solver in solvers.items()
+    }
+    coarse = {}
+    for method in methods:
+        solve = dynamics[method].solve
+        calls[f"{method}, one"] = one_by_one(solve, samples)
+        calls[f"{method}, f64"] = Timed(partial(solve, **many), alone)
+        calls[f"{method}, f32"] = Timed(partial(solve, **single), alone)
+        solution = solve(**single)
+        converged = solution.status == sl.Status.CONVERGED
+        errors = relative_errors(solution.a, rounded)
+        coarse[method] = outcome(converged, converged, solution.iterations, errors)
+    dense = factorisations(dynamics[methods[0]], dict(zip(many, samples[0], strict=True)))
+    times = best_times(calls | {name: Timed(call) for name, call in dense.items()}, repeats, seconds)
+
+    peers = {name: 1e6 * times[name] / len(samples) for name in solvers}
     rows = []
     for method in methods:
-        own = {form: us[f"{method}, {form}"] for form in ("one", "f64", "f32")}
-        ratio = {form: us["pin"] / time for form, time in own.items()}
-        rows.append({"method": method, "us": own, "ratio": ratio, "error": errors[method]})
+        counts = {"one": len(samples), "f64": len(samples), "f32": coarse[method]["reached"]}
+        us = {form: 1e6 * times[f"{method}, {form}"] / count if count else None for form, count in counts.items()}
+        ratio = {form: time and peers["pin"] / time for form, time in us.items()}
+        rows.append({"method": method, "us": us, "ratio": ratio, "f64": outcomes[method], "f32": coarse[method]})
     return {
         "case": case.name,
         "nv": model.nv,
-        "nm": sum(constraint.dim for constraint in held),
+        "nm": dynamics["kkt"].problem.nm,
+        "mu": {name: dynamics["kkt"].mu_in(name) for name in ("float64", "float32")},
         "wanted": case.wanted,
-        "us": peers,
-        "error": {name: errors[name]["f64"] for name in ("pin", "lcaba") if name in errors},
+        "timed": len(samples),
+        "singular": int((~timed & ~problem.regular).sum()),
+        "us": peers | {name: 1e6 * times[name] for name in dense},
+        "peers": {name: outcomes[name] for name in solvers},
         "methods": rows,
     }
+
+
+def cell(value: float | None, form: str) -> str:
+    """A number, or a dash of the same width if no sample counted."""
+    return format("-", ">" + form[: form.index(".")]) if value is None else format(value, form)
 
 
 def lines(found: dict[str, Any]) -> list[str]:
     """A case as rows of text."""
     case, text = CASES[found["case"]], []
     for row in found["methods"]:
+        peer, ours, coarse = found["peers"]["pin"], row["f64"], row["f32"]
         cells = f"{case.title:22}{found['nv']:4}{found['nm']:4}  {row['method']:17}{found['us']['pin']:8.2f}"
-        cells += "".join(f"{row['us'][form]:8.2f}{row['ratio'][form]:7.2f}" for form in ("one", "f64", "f32"))
-        cells += f"{row['error']['f64']:9.0e}{row['error']['f32']:8.0e}"
+        cells += "".join(
+            cell(row["us"][form], "8.2f") + cell(row["ratio"][form], "7.2f") for form in ("one", "f64", "f32")
+        )
+        cells += f"{peer['iterations']:7.2f}{ours['iterations']:6.2f}" + cell(coarse["iterations"], "6.2f")
+        cells += f"{peer['reached']:6}{ours['reached']:5}{found['timed']:5}{coarse['reached']:5}"
+        cells += "".join(cell(x["median"], "7.0e") + cell(x["largest"], "7.0e") for x in (peer, ours, coarse))
         if case.wanted and row["method"] == "constrained_aba":
             met = all(row["ratio"][form] >= x for form, x in zip(("one", "f64"), case.wanted, strict=True))
             cells += f"  wanted {case.wanted[0]:g} x, {case.wanted[1]:g} x: {'met' if met else 'MISSED'}"
@@ -146,12 +199,12 @@ def main() -> None:
 
     result = circumstances("benchmarks.constrained", "scipy")
     result["versions"]["pin"] = VERSION
-    result |= {"batch": BATCH, "iterations": ITERATIONS, "mu": MU, "mu_single": MU_SINGLE, "rows": []}
+    result |= {"batch": BATCH, "tolerance": TOLERANCE, "peer_mu": PEER_MU, "rows": []}
     machine = result["machine"]
-    print(f"{machine['model']}, {machine['vectors']}; pin {VERSION}; {ITERATIONS} iterations, mu = {MU:g}\n")
+    print(f"{machine['model']}, {machine['vectors']}; pin {VERSION}; until {TOLERANCE:g} is left of the constraints\n")
     print(
         f"{'case':22}{'nv':>4}{'nm':>4}  {'method':17}{'pin':>8}{'one':>8}{'x':>7}{'f64':>8}{'x':>7}{'f32':>8}{'x':>7}"
-        f"{'error':>9}{'f32':>8}   [us; us a sample]"
+        f"{'iterations':>19}{'reached':>11}{'timed, f32':>10}{'error: pin':>14}{'f64':>14}{'f32':>14}   [us; us a sample]"
     )
     for name in chosen(options.cases, CASES):
         able = [method for method in iterating(CASES[name]) if method in methods]

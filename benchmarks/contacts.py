@@ -16,7 +16,6 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
 
 import numpy as np
 
@@ -24,6 +23,9 @@ import saltus as sl
 from benchmarks.robots import saltus_model, title
 from saltus.arrays import Array
 from saltus.constraints.dynamics import METHODS, TREES_ONLY
+from saltus.constraints.scale import typical_delassus
+from saltus.constraints.system import _constrained_system
+from saltus.constraints.tables import ConstrainedModel
 
 _TALOS = {
     "F": ("left_sole_link", "right_sole_link"),
@@ -161,6 +163,40 @@ def iterating(case: Case) -> list[str]:
 CASES = {case.name: case for case in (*SEQUENCES, *FAMILIES, *LOOPS)}
 
 
-def largest_difference(ours: Any, right: Any) -> float:
-    """The largest difference of a sample, relative to its largest entry; the largest of all samples."""
-    return float((np.abs(ours - right).max(-1) / np.abs(right).max(-1)).max())
+ZERO, SINGULAR = 1e-12, 1e-3
+"""Eigenvalues of the Delassus matrix: below the first, by the largest and in all states, rows are redundant; another one
+below the second, by a typical entry and thus 1e4 times the default mu, makes a state nearly singular."""
+
+
+class Problem:
+    """A case at random states: its Jacobian and goal, and which states are nearly singular."""
+
+    def __init__(self, case: Case, count: int) -> None:
+        self.case, self.model, self.held = case, case.model, case.constraints
+        self.states = states(self.model, count)
+        J = self._system()[2]
+        eigenvalues = np.linalg.eigvalsh(
+            J @ np.linalg.solve(sl.crba(self.model, self.states["q"]), np.swapaxes(J, -1, -2))
+        )
+        redundant = (eigenvalues < ZERO * eigenvalues[:, -1:]).all(0)
+        self.least = eigenvalues[:, ~redundant].min(-1) / typical_delassus(self.model, self.held)
+        self.regular = self.least >= SINGULAR
+        if redundant.any():  # only some velocities are met by accelerations
+            move = np.einsum("bij,bj->bi", J, self.states["v"])
+            self.states["v"] = self.states["v"] - np.einsum("bij,bj->bi", np.linalg.pinv(J, rtol=1e-9), move)
+        _, _, self.J, self.goal = self._system()
+
+    def _system(self) -> tuple[Array, ...]:
+        problem = ConstrainedModel(self.model, self.held, 1.0, 0.0, 1)
+        inputs = (*self.states.values(), np.ones(problem.nc), np.zeros(problem.nm), np.zeros((0, self.model.nv)))
+        found: tuple[Array, ...] = _constrained_system.call(problem, inputs)
+        return found
+
+    def left(self, a: Array) -> Array:
+        """(B,), the largest entry of |J a - goal|: from J and goal, and not from what a method says of itself."""
+        return np.asarray(np.abs(np.einsum("bij,bj->bi", self.J, a) - self.goal).max(-1))
+
+
+def relative_errors(ours: Array, right: Array) -> Array:
+    """(B,), the largest of a sample's accelerations (B, nv), by the largest of them or that of gravity."""
+    return np.asarray(np.abs(ours - right).max(-1) / np.maximum(np.abs(right).max(-1), 9.81))

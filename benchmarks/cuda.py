@@ -7,8 +7,9 @@ the one before; it is reported apart (`launch`), and limits small batches. Layou
 makes it, `numbers` the transpose of an array (n, B), in which neighbouring threads read neighbouring words. Errors are
 relative, of the first samples, against the processor in double precision; of all results, the first one counts.
 
-`constrained_aba` is timed on the constraints that `CONSTRAINED` names, with exactly three iterations; mu is 1e-5 in double
-precision and 1e-2 in single precision, which cannot bear the former.
+`constrained_aba` is timed on the constraints that `CONSTRAINED` names, with default settings: it iterates until they are
+met, and only samples whose status is CONVERGED count, in throughput and errors. Its derivatives are in double precision,
+as `ConstrainedDynamics.derivatives` computes them whatever it is given.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ import cupy  # noqa: E402
 
 import saltus as sl  # noqa: E402
 from benchmarks.algorithms import ALGORITHMS, Row, first, make_inputs  # noqa: E402
-from benchmarks.contacts import Case  # noqa: E402
+from benchmarks.contacts import Case, relative_errors  # noqa: E402
 from benchmarks.measure import circumstances, wall_time, write  # noqa: E402
 from benchmarks.robots import ROBOTS, chosen, saltus_model  # noqa: E402
 from saltus.derivatives.constrained import _constrained_derivatives  # noqa: E402
@@ -88,45 +89,31 @@ def constrained_row(robot: str, derivatives: bool) -> Row:
     """Constrained dynamics of a robot as a row of the table: accelerations, forces and report by q, v and tau; or all their
     derivatives as well, which then come first."""
     case = Case(robot, CONSTRAINED[robot])
-    double, single = (
-        sl.ConstrainedDynamics(case.model, case.constraints, mu=mu, tolerance=0.0, most_iterations=3)
-        for mu in (1e-5, 1e-2)
-    )
-    nc, nm = len(case.constraints), sum(constraint.dim for constraint in case.constraints)
+    dynamics = sl.ConstrainedDynamics(case.model, case.constraints)
 
-    def call(model: sl.Model, q: Any, v: Any, tau: Any, out: Any = None, rounded: bool = False) -> Any:
-        dynamics = single if rounded or q.dtype == np.float32 else double
-        library = np if isinstance(q, np.ndarray) else cupy
-        key = (library, q.dtype)
-        if key not in rest:
-            rest[key] = [library.ones(nc, q.dtype), library.zeros(nm, q.dtype), library.zeros(nm, q.dtype)]
-            rest[key].append(library.zeros((0, case.model.nv), q.dtype))
-        *start, rows = rest[key]
-        solved = dynamics._run(dynamics.problem, (q, v, tau, *start), out and out[-3:])  # type: ignore[call-arg]
+    def call(model: sl.Model, q: Any, v: Any, tau: Any, out: Any = None) -> Any:
+        active, target, start, rows = dynamics.defaults(q, v, tau)
+        problem = dynamics.problem_in(q.dtype)
+        solved = dynamics._run(problem, (q, v, tau, active, target, start), out and out[-3:])  # type: ignore[call-arg]
         if not derivatives:
             return solved
-        inputs = (q, v, *solved[:2], start[0], rows)
-        return (*_constrained_derivatives.call(dynamics.problem, inputs, out and out[:-3]), *solved)
+        inputs = (q, v, *solved[:2], active, rows)
+        return (*_constrained_derivatives.call(problem, inputs, out and out[:-3]), *solved)
 
-    rest: dict[Any, list[Any]] = {}  # active, target, start, rows
     return Row(call, "q v tau")
 
 
-def references(row: Row, robot: str, name: str, inputs: dict[str, Any]) -> dict[str, tuple[Any, ...]]:
-    """What the processor finds in double precision, for each type of number."""
-
-    def run(**more: Any) -> tuple[Any, ...]:
-        result = row.call(saltus_model(robot), *row.choose(inputs), **more)
-        return result if isinstance(result, tuple) else (result,)
-
-    double = run()
-    return {"float64": double, "float32": run(rounded=True) if name in HELD else double}
+def reference(row: Row, robot: str, inputs: dict[str, Any], dtype: str) -> tuple[Any, ...]:
+    """What the processor finds in double precision, for inputs rounded to a type of number."""
+    rounded = (value.astype(dtype).astype(np.float64) for value in row.choose(inputs))
+    result = row.call(saltus_model(robot), *rounded)
+    return result if isinstance(result, tuple) else (result,)
 
 
 def measure(
     row: Row, model: sl.Model, inputs: dict[str, Any], right: tuple[Any, ...], dtype: Any, layout: str, repeats: int
-) -> dict[str, Any]:
-    """One point of a curve."""
+) -> tuple[dict[str, Any], tuple[Any, ...]]:
+    """One point of a curve, and what was found there."""
     count = len(inputs["q"])
     given = [on_device(value, layout, dtype) for value in row.choose(inputs)]
     out = tuple(empty_like(each, count, layout, dtype) for each in right)
@@ -134,13 +121,28 @@ def measure(
     first_call, _ = wall_time(lambda: (call(), cupy.cuda.Device().synchronize()))
     seconds, python = time_launches(call, repeats)
     error = np.abs(cupy.asnumpy(out[0][: len(right[0])]) - right[0]).max() / np.abs(right[0]).max()
-    return {
+    point = {
         "batch": count,
         "first_call_s": first_call,
         "seconds": seconds,
         "launch_us": python * 1e6,
         "million_per_s": count / seconds * 1e-6,
         "error": float(error),
+    }
+    return point, out
+
+
+def of_converged(point: dict[str, Any], out: tuple[Any, ...], right: tuple[Any, ...]) -> dict[str, Any]:
+    """The same point of constrained dynamics, whose last result is a report: only samples that are CONVERGED count."""
+    report, count = cupy.asnumpy(out[-1]), len(right[0])
+    there = report[:, 4] == sl.Status.CONVERGED
+    known = there[:count] & (right[-1][:, 4] == sl.Status.CONVERGED)
+    errors = relative_errors(cupy.asnumpy(out[0][:count]).reshape(count, -1), right[0].reshape(count, -1))
+    return point | {
+        "million_per_s": point["million_per_s"] * float(there.mean()),
+        "error": float(errors[known].max(initial=0.0)),
+        "converged": float(there.mean()),
+        "iterations": float(report[:, 0].mean()),
     }
 
 
@@ -162,7 +164,7 @@ def main() -> None:
     result = circumstances("benchmarks.cuda", "cupy-cuda13x", "numba-cuda") | {"device": device, "rows": []}
     print(f"{device}; {LAUNCHES} launches, best of {options.repeats}\n")
     labels = f"{'robot':11}{'algorithm':28}{'type':8}{'layout':8}{'batch':>8}"
-    print(f"{labels}{'M/s':>9}{'launch us':>11}{'error':>10}{'first s':>9}")
+    print(f"{labels}{'M/s':>9}{'launch us':>11}{'error':>10}{'first s':>9}{'converged':>11}{'iterations':>12}")
     for robot in chosen(options.robots, ROBOTS):
         model = saltus_model(robot)
         many = make_inputs(model, batches[-1], "q v a tau")
@@ -170,17 +172,22 @@ def main() -> None:
             if name in HELD and robot not in CONSTRAINED:
                 continue
             row = constrained_row(robot, name == "constrained_derivatives") if name in HELD else ALGORITHMS[name]
-            right = references(row, robot, name, first(many, CHECKED))
-            points = [(d, l, b) for d in ("float64", "float32") for l in LAYOUTS for b in batches if b <= LARGEST[name]]
+            types = ("float64",) if name == "constrained_derivatives" else ("float64", "float32")
+            right = {dtype: reference(row, robot, first(many, CHECKED), dtype) for dtype in types}
+            points = [(d, l, b) for d in types for l in LAYOUTS for b in batches if b <= LARGEST[name]]
             for dtype, layout, batch in points:
                 inputs = {key: value[:batch] for key, value in many.items()}
-                point = measure(row, model, inputs, right[dtype], np.dtype(dtype), layout, options.repeats)
+                point, out = measure(row, model, inputs, right[dtype], np.dtype(dtype), layout, options.repeats)
+                if name in HELD:
+                    point = of_converged(point, out, right[dtype])
+                solved = f"{point['converged']:11.1%}{point['iterations']:12.1f}" if name in HELD else ""
                 result["rows"].append({"robot": robot, "algorithm": name, "dtype": dtype, "layout": layout, **point})
                 print(
                     f"{ROBOTS[robot].title:11}{name:28}{dtype:8}{layout:8}{batch:8}{point['million_per_s']:9.1f}"
-                    f"{point['launch_us']:11.1f}{point['error']:10.1e}{point['first_call_s']:9.2f}",
+                    f"{point['launch_us']:11.1f}{point['error']:10.1e}{point['first_call_s']:9.2f}{solved}",
                     flush=True,
                 )
+                del out
                 cupy.get_default_memory_pool().free_all_blocks()
     if options.output or not (options.quick or options.algorithms or options.robots != DEFAULT_ROBOTS):
         write(result, options.output, "cuda-" + device.lower().removeprefix("nvidia ").replace(" ", "-") + ".json")

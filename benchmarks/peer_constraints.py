@@ -30,6 +30,14 @@ class ConstrainedPeer:
     def settings(self, tolerance: float, mu: float, iterations: int) -> Any:
         return pin.ProximalSettings(tolerance, mu, iterations)
 
+    def until(self, residual: float, mu: float, iterations: int) -> Any:
+        """Settings that end the iteration where so much is left of the constraints.
+
+        That is mu times the last change of forces, which Pinocchio's relative accuracy is compared with; what `solve`
+        compares the absolute one with (as of 4.1) leaves out the accelerations of the free robot, and is never met.
+        """
+        return pin.ProximalSettings(residual, residual / mu, mu, iterations)
+
     def solve(self, q: Any, v: Any, tau: Any, settings: Any) -> Any:
         """Accelerations; forces are then in `forces`."""
         return pin.constraintDynamics(self.model, self.data, q, v, tau, self.models, self.datas, settings)
@@ -38,6 +46,12 @@ class ConstrainedPeer:
     def forces(self) -> Any:
         """(nm,) of the last solve, as ours: on the first body of each constraint, along its rows."""
         return self.data.lambda_c.copy()
+
+    def iterations_all(self, call: Any, q: Any, v: Any, tau: Any, settings: Any) -> tuple[Any, Any]:
+        """Accelerations (B, nv) by `solve` or `lcaba`, and how many iterations each sample took (B,)."""
+        found = [(call(*each, settings).copy(), settings.iter) for each in zip(q, v, tau, strict=True)]
+        a, iterations = zip(*found, strict=True)
+        return np.array(a), np.array(iterations)
 
     def solve_all(self, q: Any, v: Any, tau: Any, settings: Any) -> tuple[Any, Any]:
         """Accelerations (B, nv) and forces (B, nm) of many samples, one after the other."""

@@ -12,20 +12,13 @@ import argparse
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from benchmarks.contacts import CASES, Case
-from benchmarks.convergence import RATE, REDUNDANT
+from benchmarks.contacts import CASES, SINGULAR
 from benchmarks.measure import RESULTS
 from benchmarks.plot import circumstances, number, plt, save, table
-
-COLOURS = {
-    "constrained_aba": "#2f6fb7", "loop_aba": "#6fa8dc", "prox_ltl": "#e08a1e", "prox_ltls": "#c0504d",
-    "prox_pv": "#5b9a4b", "pin": "#8c96a8", "ltl": "#e08a1e", "efpa": "#c0504d", "pv": "#5b9a4b", "pv_r": "#3f7f5f",
-    "pv_f": "#9bbb59", "caba": "#2f6fb7", "caba_f": "#6fa8dc",
-}  # fmt: skip
+from benchmarks.plot_methods import COLOURS, Result, constrained_section, plain, precision_section, title
 
 INTRODUCTION = """# Benchmarks of constrained dynamics
 
@@ -37,80 +30,6 @@ one hand held as a point; E are elbows, T finger tips, L the loops of the robot'
 methods come from: *Proximal and sparse resolution of constrained dynamic equations* and *Constrained articulated body
 dynamics algorithms*.
 """
-
-Result = dict[str, Any]
-
-
-def title(name: str) -> str:
-    """A case as in the tables, with code marks around the notation."""
-    known = {case.name: case for case in (*CASES.values(), REDUNDANT, RATE)}
-    case: Case = known[name]
-    return f"{case.title.removesuffix(case.held)}`{case.held}`"
-
-
-def plain(axes: Any) -> None:
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.set_axisbelow(True)
-    axes.grid(True, which="major", linewidth=0.3)
-
-
-# ------------------------------------------------------------------------------------------------------------- timings
-
-
-def constrained_section(result: Result, figures: Path) -> str:
-    machine, rows = result["machine"], result["rows"]
-    picture = figures / f"constrained-{machine['name']}.png"
-    plot_ratios(rows, f"{machine['model']}, {machine['vectors']}", picture)
-    lines, peers = [], []
-    for found in rows:
-        for row in found["methods"]:
-            times = [f"{number(row['us'][form])} ({number(row['ratio'][form])} x)" for form in ("one", "f64", "f32")]
-            asked = found["wanted"] if row["method"] == "constrained_aba" else None
-            wanted = f"{asked[0]:g} x, {asked[1]:g} x" if asked else ""
-            error = f"{row['error']['f64']:.0e}, {row['error']['f32']:.0e}"
-            name = f"{title(found['case'])}, {row['method']}"
-            lines.append([name, str(found["nv"]), str(found["nm"]), number(found["us"]["pin"]), *times, wanted, error])
-        others = {name: time for name, time in found["us"].items() if name not in ("pin", "lcaba")}
-        lcaba = f"{number(found['us']['lcaba'])} ({found['error']['lcaba']:.0e})" if "lcaba" in found["us"] else ""
-        peers.append([title(found["case"]), number(found["us"]["pin"]), lcaba, *map(number, others.values())])
-    names = [name for name in rows[0]["us"] if name not in ("pin", "lcaba")]
-    text = f"## Constrained dynamics: {machine['model']}, {machine['vectors']}\n\n{circumstances(result)}\n"
-    text += f"![times faster than Pinocchio](figures/{picture.name})\n\n"
-    text += (
-        f"PS Figs. 4, 5 and 8, CA Table II and Fig. 2. Microseconds a call, or a sample of a batch of {result['batch']} on "
-        f"one core, and how many times faster than `pin.constraintDynamics`; all do {result['iterations']} iterations, at "
-        f"mu = {result['mu']:g} ({result['mu_single']:g} in f32). *wanted* is what the project set itself for one call and "
-        "for packets. The errors (f64, f32) are of accelerations, relative, against Pinocchio's after all iterations that "
-        "it needs.\n\n"
-    )
-    text += table(["case, method", "nv", "nm", "pin", "one call", "f64", "f32", "wanted", "error"], lines)
-    text += (
-        "\nThe peers [us]: `pin.lcaba` (and its error) for loops; SciPy's factorisations of matrices that were made "
-        "before, with one solve but for LDL.\n\n"
-    )
-    return text + table(["case", "constraintDynamics", "lcaba", *names], peers)
-
-
-def plot_ratios(rows: list[Result], heading: str, file: Path) -> None:
-    """Bars for every case and method: how many times faster than Pinocchio."""
-    methods = list(dict.fromkeys(row["method"] for found in rows for row in found["methods"]))
-    figure, panels = plt.subplots(2, 1, figsize=(15, 9), sharex=True, layout="constrained")
-    places, width = np.arange(len(rows)), 0.84 / len(methods)
-    for panel, (form, label) in zip(panels, (("one", "one call"), ("f64", "packets f64, a core")), strict=True):
-        for k, method in enumerate(methods):
-            by = [{row["method"]: row["ratio"][form] for row in found["methods"]} for found in rows]
-            heights = [each.get(method, np.nan) for each in by]
-            panel.bar(
-                places + (k - len(methods) / 2 + 0.5) * width, heights, width, color=COLOURS[method], label=method
-            )
-        panel.axhline(1.0, color="black", linewidth=0.8, linestyle="--")
-        panel.set_ylabel(f"times faster than pin, {label}")
-        panel.set_xticks(places, [CASES[found["case"]].title for found in rows], rotation=60, ha="right", fontsize=8)
-        plain(panel)
-    panels[0].margins(y=0.2)
-    panels[0].legend(frameon=False, fontsize=9, ncols=len(methods), loc="upper left")
-    figure.suptitle(f"constrained dynamics beside Pinocchio, {heading} (dashed: as fast)", fontsize=12)
-    save(figure, file)
 
 
 # ---------------------------------------------------------------------------------------------------------------- OSIM
@@ -222,10 +141,9 @@ def convergence_section(result: Result, figures: Path) -> str:
     text += f"\n![what is left by mu](figures/{rates.name})\n\n"
     text += f"PS Fig. 2: {title(result['rate']['case'])}, the rate follows mu, down to where rounding ends it.\n\n"
     text += (
-        f"After three iterations at each method's own mu: what is left in random states that are not nearly singular (no "
-        "eigenvalue of the Delassus matrix below 0.01 1/kg but zeros), the "
-        "least eigenvalue of the Delassus matrix among them, and how many states are left with more than "
-        f"{result['wanted']:g}.\n\n"
+        "After three iterations at the default mu: what is left in random states that are not nearly singular (no "
+        f"eigenvalue of the Delassus matrix below {SINGULAR:g} of a typical entry, but for those of redundant rows), the "
+        f"least eigenvalue among them, by that entry, and how many states are left with more than {result['wanted']:g}.\n\n"
     )
     return text + table(["case, method", "mu", "states", "least eigenvalue", "median", "largest", "missed"], default)
 
@@ -355,6 +273,7 @@ def plot_operations(result: Result, file: Path) -> None:
 
 SECTIONS: dict[str, Callable[[Result, Path], str]] = {
     "constrained": constrained_section,
+    "precision": precision_section,
     "osim": osim_section,
     "scaling": scaling_section,
     "convergence": convergence_section,

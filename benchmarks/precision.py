@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 import saltus as sl
-from benchmarks.contacts import CASES, states
+from benchmarks.contacts import CASES, relative_errors, states
 from benchmarks.measure import circumstances, write
 from benchmarks.robots import OWN, saltus_model
 from saltus.constraints.dynamics import METHODS, TREES_ONLY
@@ -60,7 +60,7 @@ def measure(model: sl.Model, constraints: list[sl.Constraint], count: int, on_gp
         solution = sl.ConstrainedDynamics(model, constraints, method).solve(*given)
         a, report = (x.get() if on_gpu else x for x in (solution.a, solution.report))
         status = report[:, 4].astype(int)
-        error = np.abs(a - right.a).max(-1) / np.maximum(np.abs(right.a).max(-1), 9.81)
+        error = relative_errors(a, right.a)
         converged = known & (status == sl.Status.CONVERGED)
         rows.append(
             {
@@ -84,6 +84,10 @@ def main() -> None:
     parser.add_argument("--output", type=Path)
     options = parser.parse_args()
     result = circumstances("benchmarks.precision") | {"states": options.states, "rows": []}
+    if options.cuda:
+        import cupy
+
+        result["device"] = cupy.cuda.runtime.getDeviceProperties(cupy.cuda.Device().id)["name"].decode()
     print(f"{'problem':26}{'method':17}{'iterations':>11}{'median':>9}{'largest':>9}{'wrong':>7}   statuses")
     for name, (model, constraints) in problems().items():
         if not name.startswith(tuple(options.robots.split(","))):
