@@ -29,6 +29,9 @@ CONVERGED, LEAST_SQUARES, STOPPED, INACCURATE = (
 NOTHING = 1e-30
 """Added to limits that may be 0, as a residual may."""
 
+BARELY = 1.001
+"""A residual that is as large as its limit, since rounding hides what is below, is within it."""
+
 
 class Sizes(NamedTuple):
     """The largest step and the largest acceleration of a joint; and of the joints that move a constraint."""
@@ -78,7 +81,7 @@ def goes_on(tree, residual, change, step, before, near):
 @kernel
 def conclude(tree, count, residual, change, step, allowed, report):
     """Write the report: iterations, residual, change, imbalance and status. NaN never looks like a success."""
-    o, most = count * 0.0, allowed + NOTHING
+    o, most = count * 0.0, allowed * BARELY + NOTHING
     met, still = less(residual, most), less(change + residual * 0.0, most)
     best = select(met, o + CONVERGED, select(still, o + LEAST_SQUARES, o + STOPPED))
     rough = select(less(most, minimum(residual, change)), o + STOPPED, o + INACCURATE)
