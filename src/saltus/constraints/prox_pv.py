@@ -30,13 +30,14 @@ from saltus.constraints.constrained_aba import as_force, measure_held, place_and
 from saltus.constraints.convergence import conclude, least_sizes, limit, relative_step, sized
 from saltus.constraints.dense import factor_block, solve_block
 from saltus.constraints.measure import load_rows
+from saltus.constraints.prox_ltl import ROUNDING
 from saltus.constraints.tables import constrained
 from saltus.kernel import Layout, fabs, kernel, ld, less, lift, maximum, minimum, select, some, st, zero
 from saltus.model.joint_kernels import add_along, carried, component, joint_placement
 from saltus.spatial.algebra import SE3, Force, Motion, Vec2, Vec3, act_force, act_inv, cross_force, power
 from saltus.spatial.inertia import Sym6, act_sym6, add_rigid, as_sym6, column, without
 
-SUMMED = 8.0
+SUMMED = 64.0
 """Rounding units of what forces change of a row, that sweeps may leave of one that is met."""
 
 WORK = Layout(
@@ -171,7 +172,7 @@ def factor_dual(tree, o, w):
     first, base, noise = 0, tree.base[0], o
     for p in range(tree.nm):
         diagonal, mu = ld(w.dual, p * tree.nm + p), tree.mu[tree.row_at[p]]
-        w.diagonal[p], noise = diagonal - mu, maximum(noise, diagonal * (tree.rounding[0] / mu))
+        w.diagonal[p], noise = diagonal - mu, maximum(noise, diagonal * (ROUNDING / mu))
         for s in range(p):
             st(w.dual, s * tree.nm + p, ld(w.dual, p * tree.nm + s))
     while first < tree.nm:
