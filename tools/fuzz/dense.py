@@ -158,7 +158,8 @@ class Problem:
     def miss(self) -> float:
         """By how much constraints are missed at least, relative to what they are made of."""
         a = self.solution[0]
-        size = np.abs(self.goal).max(initial=0.0) + (np.abs(self.J) @ (np.abs(a) + np.abs(self.free))).max(initial=0.0)
+        along = (np.abs(self.J) @ (np.abs(a) + np.abs(self.free))).max(initial=0.0)
+        size = np.abs(self.goal).max(initial=0.0) + max(along, LEAST * np.abs(self.free).max())
         return float(np.abs(self.J @ a - self.goal).max(initial=0.0) / size) if size else 0.0
 
     @property

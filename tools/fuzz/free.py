@@ -107,7 +107,7 @@ RULES: dict[str, tuple[Callable[[Units], Any], Callable[[Units, State, Sizes], f
     "centroidal_momentum_rate": (lambda u: [u.wrench], lambda u, s, z: z.mass * z.acceleration * z.reach),
     "kinetic_energy": (lambda u: [u.mass * u.length**2], lambda u, s, z: (z.mass + largest(z.M)) * (1 + z.speed) ** 2),
     "potential_energy": (lambda u: [u.mass * u.length**2], lambda u, s, z: z.mass * gravity_size(u) * z.reach),
-    "integrate": (lambda u: [u.q], lambda u, s, z: 1.0 + z.q + largest(s.v / u.v)),
+    "integrate": (lambda u: [u.q], lambda u, s, z: z.q + (1.0 + largest(s.v / u.v)) ** 2),  # a large turn times a way
     "difference": (lambda u: [u.v], lambda u, s, z: 1.0 + z.q),
     "interpolate": (lambda u: [u.q], lambda u, s, z: 1.0 + z.q),
     "distance": (lambda u: [np.nan], lambda u, s, z: 1.0 + z.q),
