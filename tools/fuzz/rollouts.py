@@ -58,7 +58,7 @@ def check(rng: np.random.Generator) -> Iterator[str]:
     about = f"{method}, {'constrained' if held else 'free'}"
     if not held:
         right = loop(u, lambda q, v: oracles.forward_dynamics(u.model, q, v, tau - slowing * v), q, v, options, steps)
-        if wild(u, right, dt):
+        if right is None or wild(u, right, dt):
             return
         path = sl.rollout(u.model, q, v, tau, **options)
     else:
@@ -86,12 +86,15 @@ def wild(u: Units, path: tuple[Array, Array], dt: float) -> bool:
 def loop(
     u: Units, acceleration: Acceleration, q: Array, v: Array, options: dict[str, Any], steps: int,
     strike: Callable[[int, Array, Array], Array] = lambda k, q, v: v,
-) -> tuple[Array, Array]:  # fmt: skip
-    """Positions and velocities at all times; `strike` is what happens at the beginning of step k."""
+) -> tuple[Array, Array] | None:  # fmt: skip
+    """Positions and velocities at all times; `strike` is what happens at the beginning of step k. None: the motion diverges."""
     path = [(q, strike(0, q, v))]
-    for k in range(steps):
-        q, v = STEPS[options["method"]](u.model, acceleration, *path[-1], options["dt"])
-        path.append((q, strike(k + 1, q, v)))
+    try:
+        for k in range(steps):
+            q, v = STEPS[options["method"]](u.model, acceleration, *path[-1], options["dt"])
+            path.append((q, strike(k + 1, q, v)))
+    except (ValueError, np.linalg.LinAlgError):  # NumPy's and SciPy's, of what is not finite
+        return None
     return np.array([q for q, _ in path]), np.array([v for _, v in path])
 
 
@@ -117,8 +120,6 @@ def constrained(
 
     def dense(q: Array, v: Array) -> Problem:
         problem = Problem.of(u, constraints, weights, replace(sample, q=q, v=v, tau=tau - slowing * v, **now))
-        if not np.isfinite(problem.rest).all():
-            raise OverflowError
         regular = problem.singular > 1e-9
         plain[0] &= problem.clear and problem.miss < 1e-9 and bool((problem.singular[regular] > 1e-3).all())
         return problem
@@ -132,11 +133,8 @@ def constrained(
         plain[0] &= jump.miss < 1e-9
         return v + jump.solution[0] * u.v
 
-    try:
-        right = loop(u, lambda q, v: dense(q, v).solution[0] * u.v, q, v, options, steps, strike)
-    except (OverflowError, np.linalg.LinAlgError):  # strong gains and long steps: the motion diverges
-        return None
-    if not plain[0] or wild(u, right, options["dt"]):
+    right = loop(u, lambda q, v: dense(q, v).solution[0] * u.v, q, v, options, steps, strike)
+    if right is None or not plain[0] or wild(u, right, options["dt"]):
         return None
     dynamics = sl.ConstrainedDynamics(u.model, constraints, str(rng.choice(methods_for(constraints))))
     return sl.rollout(dynamics, q, v, tau, active=masks, **options), right
