@@ -87,7 +87,7 @@ def loop(
     u: Units, acceleration: Acceleration, q: Array, v: Array, options: dict[str, Any], steps: int,
     strike: Callable[[int, Array, Array], Array] = lambda k, q, v: v,
 ) -> tuple[Array, Array] | None:  # fmt: skip
-    """Positions and velocities at all times; `strike` is what happens at the beginning of step k. None: the motion diverges."""
+    """Positions and velocities at all times; `strike` is what happens at the beginning of step k. None: it diverges."""
     path = [(q, strike(0, q, v))]
     try:
         for k in range(steps):
