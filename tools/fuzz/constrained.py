@@ -207,7 +207,8 @@ def judge(
     name = sl.Status(status).name
     if not (np.isfinite(a).all() and np.isfinite(forces).all()):
         tally["not finite"] += 1
-        yield f"NaN or infinity, {name}"
+        if name not in ("INACCURATE", "STOPPED"):
+            yield f"NaN or infinity, {name}"
         return
     a, forces = a / u.v, forces * row_units(u, constraints) / (u.mass * u.length**2)
     contradictory = problem.clear and problem.miss > CONTRADICTORY[dtype]

@@ -79,26 +79,23 @@ def check(rng: np.random.Generator) -> Iterator[str]:
         yield from (f"{dtype}, {wrong}" for wrong in part(case, rng))
 
 
-def damping(case: Case, single: bool = False) -> Array:
-    """mu of each row, in the robot's units; by default it is another one in single precision."""
-    mu = np.asarray(case.dynamics.problem.mu)
-    if single:
-        mu = mu * case.dynamics.mu_in(np.float32) / case.dynamics.mu
-    return np.asarray(mu * case.energy / case.unit**2)
+def damping(case: Case) -> Array:
+    """mu of each row, in the robot's units: that of double precision, in which matrices are computed."""
+    return np.asarray(case.dynamics.problem.mu * case.energy / case.unit**2)
 
 
 def delassus_and_osim(case: Case, rng: np.random.Generator) -> Iterator[str]:
     if case.users:
         return
     p, dynamics, given = case.problem, case.dynamics, case.cast("q", "active")
-    condition, mu = float(np.linalg.cond(p.M)), damping(case, case.dtype == "f4")
+    condition, mu = float(np.linalg.cond(p.M)), damping(case)
     G = p.J @ np.linalg.solve(p.M, p.J.T)
     damped = G + np.diag(mu)
     if not np.linalg.cond(damped) < 1e14:
         return
     osim, worse = np.linalg.inv(damped), condition * float(np.linalg.cond(damped))
-    # caba is W - W J (M + J^T W J)^-1 J^T W with W = 1 / mu, and what limbs do less what their base adds loses as much:
-    # who chooses mu too small loses digits; the default, eight.
+    # caba is W - W J (M + J^T W J)^-1 J^T W with W = 1 / mu, and what limbs do less what their base adds loses as much,
+    # twice where a limb has fewer degrees of freedom than rows: the default mu loses eight digits each time, a smaller more.
     loss = max(1.0, float(1.0 / mu.min() / np.abs(osim).max()))
     loss = loss if case.chosen else min(loss, 1e8)
     to_G, to_osim = case.energy / np.outer(case.unit, case.unit), np.outer(case.unit, case.unit) / case.energy
@@ -110,7 +107,7 @@ def delassus_and_osim(case: Case, rng: np.random.Generator) -> Iterator[str]:
         if OSIM_METHODS[name].delassus is not None:
             found = dynamics.delassus(method=name, **given) * to_G
             yield from case.compare(f"delassus {name}", found, G, condition, size)
-        times = worse * loss if name in ("caba", "caba_f", "pv_f") else worse
+        times = worse * loss**2 if name in ("caba", "caba_f", "pv_f") else worse
         yield from case.compare(f"osim {name}", dynamics.osim(method=name, **given) * to_osim, osim, times)
     if loops:
         return

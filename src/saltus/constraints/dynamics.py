@@ -69,7 +69,7 @@ TAKE_ROWS = {"prox_ltl", "prox_ltls", "kkt"}
 RELATIVE_MU = {DOUBLE: 1e-7, SINGLE: 1e-4}
 """The default mu, by a typical entry of the Delassus matrix (scale.py)."""
 
-LEAST_EPSILONS, MOST_RELATIVE_MU = 100.0, 1e3
+LEAST_RELATIVE_MU, MOST_RELATIVE_MU = {DOUBLE: 1e-10, SINGLE: 1e-5}, 1e3
 """Of a mu that users give: beyond, no status is better than INACCURATE."""
 
 MOST_AMPLIFIED = 300.0
@@ -132,12 +132,12 @@ class ConstrainedDynamics:
         self._given_mu, self.tolerance, self.most_iterations = mu, tolerance, most_iterations
         self._typical = typical_delassus(model, self.constraints)
         self.problem = ConstrainedModel(
-            model, constraints, self.mu, tolerance, iterations, reliable=self._sensible(DOUBLE)
+            model, constraints, self.mu, tolerance, iterations, reliable=self._sensible(DOUBLE), typical=self._typical
         )
         self._problems = {DOUBLE: self.problem}
         self._double_only = solver in DOUBLE_ONLY
         self._run, self._loops = METHODS[solver], loops
-        self._plans: dict[tuple[Plan, Any], ConstrainedModel] = {}
+        self._plans: dict[Plan, ConstrainedModel] = {}
         self._actuated: dict[bytes | None, ConstrainedModel] = {}
         none = np.zeros(self.problem.nm)
         self._all: tuple[Any, ...] = (np.ones(self.problem.nc), none, none, np.zeros((self.problem.nu, model.nv)))
@@ -163,7 +163,7 @@ class ConstrainedDynamics:
 
     def _sensible(self, dtype: Any) -> bool:
         """Whether mu is neither lost in the rounding of Delassus entries nor so large that nothing would change."""
-        return LEAST_EPSILONS * float(np.finfo(dtype).eps) < self.mu_in(dtype) / self._typical < MOST_RELATIVE_MU
+        return LEAST_RELATIVE_MU[np.dtype(dtype)] < self.mu_in(dtype) / self._typical < MOST_RELATIVE_MU
 
     def problem_in(self, dtype: Any) -> ConstrainedModel:
         """The tables that kernels take for numbers of a type."""
@@ -518,11 +518,13 @@ class ConstrainedDynamics:
 
         method: "pv_r" (by default), "pv" or "efpa" for contacts; "ltl" (by default if there are loops).
         """
+        if is_single(q):
+            return in_double(partial(self.delassus, on_invalid=on_invalid), q, active, method)
         able = [name for name, method in OSIM_METHODS.items() if method.delassus is not None]
         name = self._osim_method(method, able, "pv_r")
         plan = OSIM_METHODS[name].delassus
         assert plan is not None
-        problem = self._planned(plan, q)
+        problem = self._planned(plan)
         return OSIM_METHODS[name].algorithm.call(problem, (q, self._active(q, active)), None, on_invalid)
 
     def osim(
@@ -535,14 +537,17 @@ class ConstrainedDynamics:
     ) -> Array:
         """The damped operational-space inertia matrix (J M^-1 J^T + mu)^-1 (..., nm, nm) at `q` (..., nq).
 
-        method: "caba" (by default), "caba_f", "pv", "efpa", "pv_r" or "pv_f" for contacts; "ltl" (by default if there are
-            loops). Those that give factors give their product here; see `osim_factors`.
+        method: "pv_r" (by default), "pv", "efpa", "caba", "caba_f" or "pv_f" for contacts; "ltl" (by default if there are
+            loops). Those that give factors give their product here; see `osim_factors`. "caba", "caba_f" and "pv_f" lose
+            digits where a limb has fewer degrees of freedom than rows.
         """
-        name = self._osim_method(method, list(OSIM_METHODS), "caba")
+        if is_single(q):
+            return in_double(partial(self.osim, on_invalid=on_invalid), q, active, method)
+        name = self._osim_method(method, list(OSIM_METHODS), "pv_r")
         chosen = OSIM_METHODS[name]
         if chosen.algorithm is _osim_base:
             return self.osim_factors(q, active, name, on_invalid=on_invalid).matrix
-        return chosen.algorithm.call(self._planned(chosen.osim, q), (q, self._active(q, active)), None, on_invalid)
+        return chosen.algorithm.call(self._planned(chosen.osim), (q, self._active(q, active)), None, on_invalid)
 
     def osim_factors(
         self,
@@ -556,8 +561,10 @@ class ConstrainedDynamics:
 
         method: "caba_f" or "pv_f".
         """
+        if is_single(q):
+            return in_double(partial(self.osim_factors, on_invalid=on_invalid), q, active, method)
         able = [name for name, method in OSIM_METHODS.items() if method.algorithm is _osim_base]
-        problem = self._planned(OSIM_METHODS[self._osim_method(method, able, method)].osim, q)
+        problem = self._planned(OSIM_METHODS[self._osim_method(method, able, method)].osim)
         return FactoredOSIM(problem, *_osim_base.call(problem, (q, self._active(q, active)), None, on_invalid))
 
     def delassus_times(
@@ -585,7 +592,9 @@ class ConstrainedDynamics:
     def _respond(self, what: str, q: ArrayLike, x: ArrayLike, active: ArrayLike | None, on_invalid: OnInvalid) -> Array:
         if self._loops:
             raise ModelError(f"{what}_times is for contacts; {self._loops[0]!r} ties two bodies")
-        return _response.call(self._planned(RESPONSES[what], q), (q, self._active(q, active), x), None, on_invalid)
+        if is_single(q) and is_single(x):
+            return in_double(partial(self._respond, what, on_invalid=on_invalid), q, x, active)
+        return _response.call(self._planned(RESPONSES[what]), (q, self._active(q, active), x), None, on_invalid)
 
     def _osim_method(self, method: str | None, able: list[str], default: str) -> str:
         name = method or ("ltl" if self._loops else default)
@@ -595,15 +604,12 @@ class ConstrainedDynamics:
             raise ModelError(f"method {name!r} is for contacts; {self._loops[0]!r} ties two bodies, expected 'ltl'")
         return name
 
-    def _planned(self, plan: Plan, q: ArrayLike) -> ConstrainedModel:
+    def _planned(self, plan: Plan) -> ConstrainedModel:
         if self.problem.nu:
             raise ModelError("Delassus and operational-space matrices are for frames, expected no UserRows")
-        key = plan, SINGLE if is_single(q) else DOUBLE
-        if key not in self._plans:
-            self._plans[key] = ConstrainedModel(
-                self.model, self.constraints, self.mu_in(key[1]), plan=plan, dtype=key[1]
-            )
-        return self._plans[key]
+        if plan not in self._plans:
+            self._plans[plan] = ConstrainedModel(self.model, self.constraints, self.mu, plan=plan)
+        return self._plans[plan]
 
     def _active(self, q: ArrayLike, active: ArrayLike | None) -> ArrayLike:
         if active is not None:

@@ -3,7 +3,8 @@
     M a = rest + J^T forces,      J a = goal      in the least-squares sense, weighted by 1 / mu
 
 Redundant rows share forces so that their weighted norm is least; contradictory ones are missed by as little as can be.
-Singular values below `RANK` of the largest count as zero, a choice that the proximal methods do not have to make.
+Eigenvalues of the Delassus matrix below `RANK` of the largest, or of a typical entry, count as zero, a choice that the
+proximal methods do not have to make.
 """
 
 from __future__ import annotations
@@ -32,7 +33,9 @@ def solve_kkt(problem: ConstrainedModel, inputs: tuple[Any, ...]) -> tuple[Array
     answers = np.linalg.solve(M, np.concatenate([rest[..., None], np.swapaxes(J, -1, -2)], -1))
     free, response = answers[..., 0], answers[..., 1:] * scale
     J, goal = J * scale[:, None], goal * scale
-    inverse = np.linalg.pinv(J @ response, rtol=RANK, hermitian=True)
+    delassus = J @ response
+    largest = np.maximum(np.linalg.norm(delassus, 2, (-2, -1)), problem.typical / problem.mu.min(initial=np.inf))
+    inverse = pseudo_inverse(delassus, RANK * largest)
     forces = _times(inverse, goal - _times(J, free))
     forces = forces + _times(inverse, goal - _times(J, free + _times(response, forces)))  # what rounding has left
     a = free + _times(response, forces)
@@ -48,6 +51,14 @@ def solve_kkt(problem: ConstrainedModel, inputs: tuple[Any, ...]) -> tuple[Array
     report = np.stack([zero + 1, residual, zero, imbalance, status], -1)
     on = np.repeat(active, [constraint.dim for constraint in problem.constraints], axis=-1)
     return a, forces * scale * on, report
+
+
+def pseudo_inverse(A: Array, least: Array) -> Array:
+    """Of symmetric matrices (..., n, n), eigenvalues below `least` (...) taken for zero."""
+    values, vectors = np.linalg.eigh(A)
+    regular = values > least[..., None]
+    inverses = np.where(regular, 1.0 / np.where(regular, values, 1.0), 0.0)
+    return np.asarray((vectors * inverses[..., None, :]) @ np.swapaxes(vectors, -1, -2))
 
 
 def _times(A: Array, x: Array) -> Array:

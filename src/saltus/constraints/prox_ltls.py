@@ -25,7 +25,7 @@ Reference: A. Sathya, J. Carpentier, Constrained articulated body dynamics algor
 
 from __future__ import annotations
 
-from saltus.constraints.convergence import conclude, goes_on, least_sizes, limit, relative_step, sized
+from saltus.constraints.convergence import NOTHING, conclude, goes_on, least_sizes, limit, relative_step, sized
 from saltus.constraints.system import AXES, BODIES, aim_rows, move_bodies, take_rows
 from saltus.constraints.tables import constrained
 from saltus.dynamics.ltl import factor, solve
@@ -79,6 +79,7 @@ def _prox_ltls(tree, q, v, tau, active, target, start, rows, w, a, forces, repor
             going = goes_on(tree, residual, change, step, before, near)
     for r in range(tree.nm):
         st(forces, r, w.push[r])
+    step = maximum(step, unbalanced(tree, w, a))
     conclude(tree, count, maximum(residual, near * tree.rounding[0]), change, step, limit(tree, near), report)
 
 
@@ -130,19 +131,45 @@ def collect_augmented(tree, active, tau, w):
 @kernel
 def find_step(tree, w, a):
     """What is left of the equation of motion, under forces that answer to what is left of the constraints."""
+    for k in range(tree.nv):
+        w.step[k] = w.rest[k]
+    subtract_inertia(tree, w, a)
+    for c in range(tree.nc):
+        for r in range(tree.first_row[c], tree.end_row[c]):
+            add_row(tree, c, r, w.push[r] - w.miss[r] / tree.mu[r], w, w.step)
+
+
+@kernel
+def unbalanced(tree, w, a):
+    """What forces leave of the equations of motion, by the largest part of these: a matrix as large as 1 / mu makes small
+    steps of much that is left."""
+    size = left = zero(a)
+    for k in range(tree.nv):
+        w.step[k] = left
+    for c in range(tree.nc):
+        for r in range(tree.first_row[c], tree.end_row[c]):
+            add_row(tree, c, r, w.push[r], w, w.step)
+    for k in range(tree.nv):
+        size = maximum(size, maximum(fabs(w.step[k]), fabs(w.rest[k])))
+        w.step[k] = w.step[k] + w.rest[k]
+    subtract_inertia(tree, w, a)
+    for k in range(tree.nv):
+        left = maximum(left, fabs(w.step[k]))
+    return left / (size + NOTHING)
+
+
+@kernel
+def subtract_inertia(tree, w, a):
+    """step - M a"""
     nv = tree.nv
     for k in range(nv):
-        w.step[k] = w.rest[k] - w.diagonal[k] * ld(a, k)
-    for k in range(nv):
+        w.step[k] = w.step[k] - w.diagonal[k] * ld(a, k)
         j = tree.above[k]
         while j >= 0:
             entry = ld(w.M, k * nv + j)
             w.step[k] = w.step[k] - entry * ld(a, j)
             w.step[j] = w.step[j] - entry * ld(a, k)
             j = tree.above[j]
-    for c in range(tree.nc):
-        for r in range(tree.first_row[c], tree.end_row[c]):
-            add_row(tree, c, r, w.push[r] - w.miss[r] / tree.mu[r], w, w.step)
 
 
 @kernel

@@ -30,7 +30,7 @@ from saltus.model.model import Model
 from saltus.model.tree import AXES, canonical_rotation, cross
 
 NEGLIGIBLE = 1e-9
-"""Entries below so much of the largest are those of rows that nothing moves, but for rounding."""
+"""Entries below so much of the largest, of rows that the constraints have or not, are of rows that only rounding moves."""
 
 
 def typical_delassus(model: Model, constraints: Sequence[Constraint]) -> float:
@@ -50,11 +50,20 @@ def typical_delassus(model: Model, constraints: Sequence[Constraint]) -> float:
         c = X[:3, :3] @ joint.com + X[:3, 3]
         lin, ang = J[:3] + np.cross(J[3:], c, axis=0), J[3:]
         M += joint.mass * lin.T @ lin + ang.T @ (X[:3, :3] @ joint.inertia @ X[:3, :3].T) @ ang
-    rows = np.concatenate([np.empty((0, model.nv)), *(_rows(model, c, placements, motions) for c in constraints)])
     with np.errstate(all="ignore"):
-        entries = np.einsum("ij,jk,ik->i", rows, np.linalg.pinv(M, hermitian=True), rows)
-    entries = entries[np.isfinite(entries) & (entries > NEGLIGIBLE * entries.max(initial=0.0))]
-    return float(np.exp(np.log(entries).mean())) if len(entries) else 1.0
+        inverse = np.linalg.pinv(M, hermitian=True)
+    own, every = [np.empty(0)], [np.zeros(1)]
+    for constraint in constraints:
+        rows = _rows(model, constraint, placements, motions)
+        entries = np.einsum("ij,jk,ik->i", rows, inverse, rows)
+        own.append(entries if constraint.dofs else entries[list(constraint.rows)])
+        every.append(entries)
+    largest = np.concatenate(every).max()
+    entries = np.concatenate(own)
+    entries = entries[entries > NEGLIGIBLE * largest]
+    if len(entries):
+        return float(np.exp(np.log(entries).mean()))
+    return float(largest) if largest > 0 else 1.0
 
 
 def _at_zero(model: Model) -> tuple[list[Array], list[Array]]:
@@ -73,13 +82,13 @@ def _at_zero(model: Model) -> tuple[list[Array], list[Array]]:
 
 
 def _rows(model: Model, constraint: Constraint, placements: Sequence[Array], motions: Sequence[Array]) -> Array:
-    """The rows of a constraint (dim, nv): of frame A, as body a moves relative to body b; of a user, one for each dof."""
+    """All six rows (6, nv) of frame A, as body a moves relative to body b; of a user's constraint, one for each dof."""
     if constraint.dofs:
         return np.eye(model.nv)[list(constraint.dofs)]
     A = placements[constraint.joint_a] @ constraint.placement_a
     J = motions[constraint.joint_a] - motions[constraint.joint_b]
     at_frame = np.concatenate([J[:3] + np.cross(J[3:], A[:3, 3], axis=0), J[3:]])
-    return np.concatenate([A[:3, :3].T @ at_frame[:3], A[:3, :3].T @ at_frame[3:]])[list(constraint.rows)]
+    return np.concatenate([A[:3, :3].T @ at_frame[:3], A[:3, :3].T @ at_frame[3:]])
 
 
 SAMPLES = 64

@@ -86,11 +86,13 @@ class ConstrainedModel:
         passive: Sequence[int] = (),
         dtype: Any = np.float64,
         reliable: bool = True,
+        typical: float = 0.0,
     ) -> None:
         if model.coupling is not None:
             raise ModelError(f"model {model.name!r} has mimic joints, which cannot be constrained yet")
         self.model, self.constraints, self.coupling = model, tuple(constraints), None
         self.joints, self.weightless, self.refuse_weightless = model.joints, model.weightless, model.refuse_weightless
+        self.typical = typical  # entry of the Delassus matrix
         self.tolerance, self.most_iterations, thorough = tolerance, most_iterations, np.dtype(dtype) == np.float32
         self.rounding = EPSILONS * float(np.finfo(dtype).eps) if tolerance else 0.0
         self.settled = SETTLED[np.dtype(dtype)] if tolerance and reliable else 0.0
