@@ -31,7 +31,7 @@ def problems() -> dict[str, tuple[sl.Model, list[sl.Constraint]]]:
     found = {name: (case.model, case.constraints) for name, case in CASES.items()}
     for name in OWN:
         model, frames = _model(name), sl.robot_frames(name)
-        limbs = frames.feet or frames.hands or [model.frames[-1].name]
+        limbs = frames.feet or frames.hands or ([] if model.loops else [model.frames[-1].name])
         dim = 6 if len(limbs) <= 2 and model.nv >= 6 else 3
         held = [sl.Contact(model, limb, dim) for limb in limbs]
         found[f"{name}, shipped"] = model, [*held, *sl.model_loops(model)]

@@ -18,7 +18,7 @@ RIGHT = 1e-4  # of the largest acceleration, gravity among them, in single preci
 def held(name: str) -> tuple[sl.Model, list[sl.Constraint]]:
     """A shipped robot on its feet, or by its hand, with the loops that its file declares."""
     model, frames = sl.load_robot(name), sl.robot_frames(name)
-    limbs = frames.feet or frames.hands or [model.frames[-1].name]
+    limbs = frames.feet or frames.hands or ([] if model.loops else [model.frames[-1].name])
     dim = 6 if len(limbs) <= 2 and model.nv >= 6 else 3
     return model, [*(sl.Contact(model, limb, dim) for limb in limbs), *sl.model_loops(model)]
 

@@ -21,7 +21,7 @@ from saltus.constraints.tables import ConstrainedModel
 RANK = 1e-11
 
 SUMMED = 64.0
-"""Rounding units of the largest acceleration that products with J may leave of a constraint that is met."""
+"""Rounding units of what is summed in a row of J a, that may be left of a constraint that is met."""
 
 
 def solve_kkt(problem: ConstrainedModel, inputs: tuple[Any, ...]) -> tuple[Array, Array, Array]:
@@ -44,7 +44,8 @@ def solve_kkt(problem: ConstrainedModel, inputs: tuple[Any, ...]) -> tuple[Array
     residual = (np.abs(_times(J, a) - goal) / scale).max(-1, initial=0.0)
     size = np.abs(a).max(-1, initial=np.abs(problem.model.gravity).max())
     imbalance = np.abs(left).max(-1, initial=0.0) / np.maximum(size, np.finfo(size.dtype).tiny)
-    met = residual <= np.maximum(problem.tolerance, SUMMED * problem.rounding * size)
+    summed = (_times(np.abs(J), np.abs(a)) / scale).max(-1, initial=0.0)
+    met = residual <= np.maximum(problem.tolerance, SUMMED * problem.rounding * summed)
     status = np.where(met, Status.CONVERGED, Status.LEAST_SQUARES)
     status = np.where(imbalance <= problem.settled, status, Status.INACCURATE)  # also if something is NaN
     zero = np.zeros_like(residual)

@@ -64,10 +64,9 @@ def _prox_pv(tree, q, v, tau, active, target, start, w, a, forces, report):
     begin_rows(tree, active, start, w)
     collect_rows(tree, q, v, tau, w)
     noise = factor_dual(tree, o, w)
-    allowed = o
+    asked = o
     for p in range(tree.nm):
-        allowed = maximum(allowed, fabs(w.left[p]))
-    allowed = limit(tree, allowed * SUMMED)
+        asked = maximum(asked, fabs(w.left[p]))
     residual, change, count, going = o, o, o, less(-1.0, o)
     for _ in range(tree.most_iterations[0]):
         if some(going):
@@ -76,13 +75,13 @@ def _prox_pv(tree, q, v, tau, active, target, start, w, a, forces, report):
             moved = maximum(o, moved - noise * newer)
             residual, change = select(going, newer, residual), select(going, moved, change)
             count = count + alive
-            going = less(allowed, minimum(residual, change))
+            going = less(limit(tree, asked), minimum(residual, change))
     roll_out(tree, q, v, w, a)
     for p in range(tree.nm):
         st(forces, tree.row_at[p], w.lam[p])
     residual = check_rows(tree, active, forces, w)
     step, near = check_balance(tree, q, tau, a, w)
-    conclude(tree, count, residual, change, step, maximum(limit(tree, near), allowed), report)
+    conclude(tree, count, residual, change, step, limit(tree, maximum(near, asked * SUMMED)), report)
 
 
 @kernel

@@ -94,8 +94,10 @@ class ConstrainedModel:
         self.joints, self.weightless, self.refuse_weightless = model.joints, model.weightless, model.refuse_weightless
         self.typical = typical  # entry of the Delassus matrix
         self.tolerance, self.most_iterations, thorough = tolerance, most_iterations, np.dtype(dtype) == np.float32
-        self.rounding = EPSILONS * float(np.finfo(dtype).eps) if tolerance else 0.0
-        self.settled = SETTLED[np.dtype(dtype)] if tolerance and reliable else 0.0
+        self.rounding = EPSILONS * float(np.finfo(dtype).eps)
+        self.settled = SETTLED[np.dtype(dtype)] if reliable else -1.0
+        if not tolerance:  # all iterations
+            self.rounding = self.settled = 0.0
         self.mu = mu * np.concatenate([np.empty(0), *(x.weight[list(x.rows)] for x in self.constraints)])  # of each row
         self.nc, self.nm = len(self.constraints), sum(constraint.dim for constraint in self.constraints)
         self.nu = sum(constraint.dim for constraint in self.constraints if constraint.dofs)
