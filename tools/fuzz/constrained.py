@@ -232,7 +232,7 @@ def judge(
             return
         if problem.clear:
             yield from off("accelerations", a, right, problem.size, 0)
-        rounded = min(10.0 * float(np.finfo(dtype).eps) * problem.felt(forces), WORST * problem.size)
+        rounded = min(10.0 * float(np.finfo(dtype).eps) * problem.felt(forces), 10.0 * WORST * problem.size)
         yield from off("accelerations by forces", problem.pushed(forces), a, problem.size, 0, 10.0, rounded)
         if problem.unique:
             yield from off("forces", forces, force, float(np.abs(force).max(initial=0.0)), 1)
