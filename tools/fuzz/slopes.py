@@ -22,7 +22,7 @@ from tools.fuzz.robots import Units, random_base, random_q, random_robot, scaled
 STEP = 1e-3
 TOLERANCE = {"analytical": 1e-6, "ad": 1e-6, "fdc": 1e-4, "fd": 1e-2, "vjp": 1e-6}
 """Of the largest entry that a slope can have, one direction being about one: the differences' own error is in it."""
-ROUNDING = 1e-11
+ROUNDING = 1e-10
 """Of the function itself, times the condition number of M, by differences of numbers a step apart."""
 
 Point = dict[str, Array]
