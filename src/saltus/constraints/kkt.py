@@ -34,13 +34,18 @@ def solve_kkt(problem: ConstrainedModel, inputs: tuple[Any, ...]) -> tuple[Array
     free, response = answers[..., 0], answers[..., 1:] * scale
     J, goal = J * scale[:, None], goal * scale
     delassus = J @ response
-    largest = np.maximum(np.linalg.norm(delassus, 2, (-2, -1)), problem.typical / problem.mu.min(initial=np.inf))
-    inverse = pseudo_inverse(delassus, RANK * largest)
+    inverse = np.linalg.pinv(delassus, rtol=rank_of(problem, delassus), hermitian=True)
     forces = _times(inverse, goal - _times(J, free))
     forces = forces + _times(inverse, goal - _times(J, free + _times(response, forces)))  # what rounding has left
     a = free + _times(response, forces)
     left = np.linalg.solve(M, (rest + _times(np.swapaxes(J, -1, -2), forces) - _times(M, a))[..., None])[..., 0]
     a = a + left
+    on = np.repeat(active, [constraint.dim for constraint in problem.constraints], axis=-1)
+    return a, forces * scale * on, report_on(problem, *map(plain, (J, goal, a, left)), scale)
+
+
+def report_on(problem: ConstrainedModel, J: Array, goal: Array, a: Array, left: Array, scale: Array) -> Array:
+    """How it ended, as `conclude` has it (convergence.py); `left` is what accelerations were corrected by in the end."""
     residual = (np.abs(_times(J, a) - goal) / scale).max(-1, initial=0.0)
     size = np.abs(a).max(-1, initial=np.abs(problem.model.gravity).max())
     imbalance = np.abs(left).max(-1, initial=0.0) / np.maximum(size, np.finfo(size.dtype).tiny)
@@ -49,17 +54,21 @@ def solve_kkt(problem: ConstrainedModel, inputs: tuple[Any, ...]) -> tuple[Array
     status = np.where(met, Status.CONVERGED, Status.LEAST_SQUARES)
     status = np.where(imbalance <= problem.settled, status, Status.INACCURATE)  # also if something is NaN
     zero = np.zeros_like(residual)
-    report = np.stack([zero + 1, residual, zero, imbalance, status], -1)
-    on = np.repeat(active, [constraint.dim for constraint in problem.constraints], axis=-1)
-    return a, forces * scale * on, report
+    return np.stack([zero + 1, residual, zero, imbalance, status], -1)
 
 
-def pseudo_inverse(A: Array, least: Array) -> Array:
-    """Of symmetric matrices (..., n, n), eigenvalues below `least` (...) taken for zero."""
-    values, vectors = np.linalg.eigh(A)
-    regular = values > least[..., None]
-    inverses = np.where(regular, 1.0 / np.where(regular, values, 1.0), 0.0)
-    return np.asarray((vectors * inverses[..., None, :]) @ np.swapaxes(vectors, -1, -2))
+def plain(array: Any) -> Array:
+    """An array without the slopes that it may carry."""
+    values: Array = getattr(array, "value", array)
+    return values
+
+
+def rank_of(problem: ConstrainedModel, delassus: Any) -> Array:
+    """(...), which part of its largest eigenvalue counts as zero: all, where only rounding moves the rows."""
+    matrix = plain(delassus)
+    largest = np.linalg.norm(matrix, 2, (-2, -1)) if problem.nm else np.zeros(matrix.shape[:-2])
+    typical = problem.typical / problem.mu.min(initial=np.inf)
+    return RANK * np.maximum(1.0, typical / np.maximum(largest, RANK * typical + np.finfo(np.float64).tiny))
 
 
 def _times(A: Array, x: Array) -> Array:
