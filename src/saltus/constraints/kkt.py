@@ -41,7 +41,7 @@ def solve_kkt(problem: ConstrainedModel, inputs: tuple[Any, ...]) -> tuple[Array
     left = np.linalg.solve(M, (rest + _times(np.swapaxes(J, -1, -2), forces) - _times(M, a))[..., None])[..., 0]
     a = a + left
     on = np.repeat(active, [constraint.dim for constraint in problem.constraints], axis=-1)
-    return a, forces * scale * on, report_on(problem, *map(plain, (J, goal, a, left)), scale)
+    return a, forces * scale * on, report_on(problem, plain(J), plain(goal), plain(a), plain(left), scale)
 
 
 def report_on(problem: ConstrainedModel, J: Array, goal: Array, a: Array, left: Array, scale: Array) -> Array:
