@@ -17,7 +17,7 @@ from tests.generators import State
 from tools.fuzz.arrays import FORMS, narrowed, random_form, random_leading
 from tools.fuzz.robots import Units, gravity_size, random_q, random_robot
 
-FACTOR = 1000.0
+FACTOR = 300.0
 """How many times machine epsilon times its size a result may be off: sums over thirty bodies, some ten operations each."""
 
 OUT: dict[str, Callable[..., Any]] = {

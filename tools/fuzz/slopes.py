@@ -1,6 +1,6 @@
 """Derivatives in all modes, of free and constrained robots, against differences of the dense oracle along random directions.
 
-The oracle's slope is a difference of five points, exact to some ten digits of the function's size.
+The oracle's slope is a difference of five points; how far it is from that of twice the step is the doubt about it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tools.fuzz.robots import Units, random_base, random_q, random_robot, scaled
 STEP = 1e-3
 TOLERANCE = {"analytical": 1e-6, "ad": 1e-6, "fdc": 1e-4, "fd": 1e-2, "vjp": 1e-6}
 """Of the largest entry that a slope can have, one direction being about one: the differences' own error is in it."""
-ROUNDING = 1e-10
+ROUNDING = 1e-11
 """Of the function itself, times the condition number of M, by differences of numbers a step apart."""
 
 Point = dict[str, Array]
@@ -57,9 +57,11 @@ def moved(m: sl.Model, point: Point, direction: Point, e: float) -> Point:
     }
 
 
-def slope_of(function: Callable[[Point], Array], m: sl.Model, point: Point, direction: Point) -> Array:
-    f = {k: np.asarray(function(moved(m, point, direction, k * STEP))) for k in (-2, -1, 1, 2)}
-    return (8.0 * (f[1] - f[-1]) - (f[2] - f[-2])) / (12.0 * STEP)
+def slope_of(function: Callable[[Point], Array], m: sl.Model, point: Point, direction: Point) -> tuple[Array, Array]:
+    """The slope, and the doubt about each of its numbers."""
+    f = {k: np.asarray(function(moved(m, point, direction, k * STEP))) for k in (-4, -2, -1, 1, 2, 4)}
+    near, far = ((8.0 * (f[k] - f[-k]) - (f[2 * k] - f[-2 * k])) / (12.0 * k * STEP) for k in (1, 2))
+    return near, np.abs(near - far)
 
 
 def together(x: Any) -> Array:
@@ -93,7 +95,8 @@ def free(rng: np.random.Generator) -> Iterator[str]:
         direction = {letter: rng.uniform(-1.0, 1.0, model.nv) * units[letter] for letter in letters}
         more = frame if name.startswith("frame") else []
         inputs, along = (*here.values(), *more), (*direction.values(), *[None] * len(more))
-        right = slope_of(lambda x: theirs(model, *x.values(), *more), model, here, direction) / unit(u)  # noqa: B023
+        slope, doubts = slope_of(lambda x: theirs(model, *x.values(), *more), model, here, direction)  # noqa: B023
+        right, doubt = slope / unit(u), float(np.max(doubts / unit(u), initial=0.0))
         value = np.asarray(theirs(model, *inputs)) / unit(u)
         modes = ["ad", *(["analytical"] if ours in REGISTERED else [])] if model.coupling is None else []
         modes += ["fd", "fdc"] if u.length == 1.0 else []
@@ -104,17 +107,17 @@ def free(rng: np.random.Generator) -> Iterator[str]:
         size = float(max(whole)) + ROUNDING / TOLERANCE["ad"] * condition * float(np.abs(value).max(initial=0.0))
         for mode in modes:
             _, slopes = sl.jvp(ours, model, inputs, along, mode)
-            yield from compare(f"jvp of {name}, {mode}", together(slopes) / unit(u), right, TOLERANCE[mode] * size)
+            yield from compare(f"jvp of {name}, {mode}", together(slopes) / unit(u), right, TOLERANCE[mode] * size + doubt)
             entries = sl.jacobian(ours, model, inputs, mode)
             total = sum(product(entries[k], direction[x]) for k, x in enumerate(letters))
-            yield from compare(f"jacobian of {name}, {mode}", total / unit(u), right, TOLERANCE[mode] * size)
+            yield from compare(f"jacobian of {name}, {mode}", total / unit(u), right, TOLERANCE[mode] * size + doubt)
         if model.coupling is not None:  # mimic joints have no dual numbers
             continue
         weights = rng.normal(size=right.shape) / unit(u)
         given = tuple(weights) if name == "center_of_mass" else weights
         _, gradients = sl.vjp(ours, model, inputs, given)
         total = sum(float(gradients[k] @ direction[x]) for k, x in enumerate(letters))
-        most = TOLERANCE["vjp"] * size * float(np.abs(weights * unit(u)).sum())
+        most = (TOLERANCE["vjp"] * size + doubt) * float(np.abs(weights * unit(u)).sum())
         yield from compare(f"vjp of {name}", np.array(total), np.sum(weights * unit(u) * right), most)
 
 
@@ -146,7 +149,8 @@ def constrained(rng: np.random.Generator) -> Iterator[str]:
 
     point = {"q": sample.q, "v": sample.v, "tau": sample.tau}
     direction = {name: rng.uniform(-1.0, 1.0, m.nv) for name in point}
-    right = slope_of(lambda x: np.concatenate(dense(x).solution), m, point, direction)
+    right, doubts = slope_of(lambda x: np.concatenate(dense(x).solution), m, point, direction)
+    doubt, force_doubt = (float(x.max(initial=0.0)) for x in (doubts[: m.nv], doubts[m.nv :]))
     problem = dense(point)
     if len(ranks) > 1 or not problem.clear or (problem.singular[problem.singular > 1e-9] < 1e-3).any():
         return  # near a singular pose, differences say nothing
@@ -163,31 +167,31 @@ def constrained(rng: np.random.Generator) -> Iterator[str]:
         if D.status in (sl.Status.STOPPED, sl.Status.INACCURATE) or (contradictory and np.isnan(D.da_dq).any()):
             continue
         total = sum(J @ d for J, d in zip((D.da_dq, D.da_dv, D.da_dtau), along, strict=True))
-        yield from compare(f"{about}, accelerations", total, right[: m.nv], 1000.0 * TOLERANCE[mode] * size)
+        yield from compare(f"{about}, accelerations", total, right[: m.nv], TOLERANCE[mode] * size + doubt)
         if problem.unique and not contradictory:
             total = sum(J @ d for J, d in zip((D.df_dq, D.df_dv, D.df_dtau), along, strict=True))
             most = float(np.abs(right[m.nv :]).max(initial=0.0) + np.abs(problem.solution[1]).max(initial=0.0)) + size
-            yield from compare(f"{about}, forces", total, right[m.nv :], 1000.0 * TOLERANCE[mode] * most)
+            yield from compare(f"{about}, forces", total, right[m.nv :], TOLERANCE[mode] * most + force_doubt)
     if not contradictory:
-        yield from products(rng, u, dynamics, problem, sample, direction, right, size)
+        yield from products(rng, u, dynamics, problem, sample, direction, right, size, doubt)
         yield from impacts(rng, u, dynamics, constraints, weights, sample, direction)
 
 
 def products(
     rng: np.random.Generator, u: Units, dynamics: sl.ConstrainedDynamics, problem: Problem, sample: Sample,
-    direction: Point, right: Array, size: float,
+    direction: Point, right: Array, size: float, doubt: float,
 ) -> Iterator[str]:  # fmt: skip
     """Slopes and gradients without a Jacobian."""
     m, along = u.model, tuple(direction.values())
     inputs = (sample.q, sample.v, sample.tau, sample.active)
     for mode in ("analytical", "ad"):
         _, slopes = sl.jvp(sl.ConstrainedDynamics.solve, dynamics, inputs, (*along, None), mode)
-        yield from compare(f"jvp of solve, {mode}", slopes[0], right[: m.nv], 1000.0 * TOLERANCE[mode] * size)
+        yield from compare(f"jvp of solve, {mode}", slopes[0], right[: m.nv], TOLERANCE[mode] * size + doubt)
     w = rng.normal(size=m.nv)
     given = (w, np.zeros(dynamics.problem.nm))
     _, gradients = sl.vjp(sl.ConstrainedDynamics.solve, dynamics, inputs, given)
     total = sum(g @ d for g, d in zip(gradients[:3], along, strict=True))
-    most = 1000.0 * TOLERANCE["vjp"] * size * float(np.abs(w).sum())
+    most = (TOLERANCE["vjp"] * size + doubt) * float(np.abs(w).sum())
     yield from compare("vjp of solve", np.array(total), np.array(w @ right[: m.nv]), most)
 
 
@@ -204,10 +208,10 @@ def impacts(
         return np.asarray(x["v"] + jump.solution[0])
 
     point, along = {"q": sample.q, "v": sample.v}, {"q": direction["q"], "v": direction["v"]}
-    right = slope_of(after, u.model, point, along)
+    right, doubts = slope_of(after, u.model, point, along)
     size = float(np.abs(right).max() + np.abs(sample.v).max())
     for mode in ("analytical", "ad", "fdc"):
         D = dynamics.impact_derivatives(**point, active=sample.active, restitution=restitution, mode=mode)
         total = D.dv_dq @ along["q"] + D.dv_dv @ along["v"]
-        most = 1e-2 if mode == "ad" else 1000.0 * TOLERANCE[mode]  # dual numbers have the slopes of few iterations
-        yield from compare(f"{mode} derivatives of impact", total, right, most * size)
+        most = 1e-2 if mode == "ad" else TOLERANCE[mode]  # dual numbers have the slopes of few iterations
+        yield from compare(f"{mode} derivatives of impact", total, right, most * size + float(doubts.max()))

@@ -27,12 +27,12 @@ Reference: A. Sathya, J. Carpentier, Constrained articulated body dynamics algor
 from __future__ import annotations
 
 from saltus.constraints.constrained_aba import as_force, measure_held, place_and_aim
-from saltus.constraints.convergence import conclude, least_sizes, limit, relative_step, sized
+from saltus.constraints.convergence import NOTHING, conclude, goes_on, least_sizes, limit, relative_step, sized
 from saltus.constraints.dense import factor_block, solve_block
 from saltus.constraints.measure import load_rows
 from saltus.constraints.prox_ltl import ROUNDING
 from saltus.constraints.tables import constrained
-from saltus.kernel import Layout, fabs, kernel, ld, less, lift, maximum, minimum, select, some, st, zero
+from saltus.kernel import Layout, fabs, kernel, ld, less, lift, maximum, select, some, st, zero
 from saltus.model.joint_kernels import add_along, carried, component, joint_placement
 from saltus.spatial.algebra import SE3, Force, Motion, Vec2, Vec3, act_force, act_inv, cross_force, power
 from saltus.spatial.inertia import Sym6, act_sym6, add_rigid, as_sym6, column, without
@@ -68,14 +68,15 @@ def _prox_pv(tree, q, v, tau, active, target, start, w, a, forces, report):
     for p in range(tree.nm):
         asked = maximum(asked, fabs(w.left[p]))
     residual, change, count, going = o, o, o, less(-1.0, o)
+    before = step = lift(1e300, o)
     for _ in range(tree.most_iterations[0]):
         if some(going):
             alive = select(going, lift(1.0, o), o)
-            newer, moved = iterate(tree, tau, alive, w)
+            newer, moved, stepped = iterate(tree, tau, alive, w)
             moved = maximum(o, moved - noise * newer)
             residual, change = select(going, newer, residual), select(going, moved, change)
-            count = count + alive
-            going = less(limit(tree, asked), minimum(residual, change))
+            before, step, count = select(going, step, before), select(going, stepped, step), count + alive
+            going = goes_on(tree, residual, change, step, before, asked)
     roll_out(tree, q, v, w, a)
     for p in range(tree.nm):
         st(forces, tree.row_at[p], w.lam[p])
@@ -199,8 +200,9 @@ def factor_dual(tree, o, w):
 
 @kernel
 def iterate(tree, tau, alive, w):
-    """One step of the proximal method, from what forces and the base's acceleration leave; it leaves mu times the step."""
-    residual = change = zero(tau)
+    """One step of the proximal method, from what forces and the base's acceleration leave; it leaves mu times the step.
+    Returns that, its change, and the largest step of a force by their size: a small mu meets constraints before it."""
+    residual = change = largest = size = zero(tau)
     first, base = 0, tree.base[0]
     while first < tree.nm:
         end = tree.block_end[first]
@@ -218,7 +220,8 @@ def iterate(tree, tau, alive, w):
         residual = maximum(residual, fabs(miss))
         change = maximum(change, fabs(miss - w.missed[p]))
         w.missed[p], w.lam[p] = miss, w.lam[p] + step
-    return residual, change
+        largest, size = maximum(largest, fabs(step)), maximum(size, fabs(w.lam[p]))
+    return residual, change, largest / (size + NOTHING)
 
 
 @kernel
