@@ -107,7 +107,9 @@ def free(rng: np.random.Generator) -> Iterator[str]:
         size = float(max(whole)) + ROUNDING / TOLERANCE["ad"] * condition * float(np.abs(value).max(initial=0.0))
         for mode in modes:
             _, slopes = sl.jvp(ours, model, inputs, along, mode)
-            yield from compare(f"jvp of {name}, {mode}", together(slopes) / unit(u), right, TOLERANCE[mode] * size + doubt)
+            yield from compare(
+                f"jvp of {name}, {mode}", together(slopes) / unit(u), right, TOLERANCE[mode] * size + doubt
+            )
             entries = sl.jacobian(ours, model, inputs, mode)
             total = sum(product(entries[k], direction[x]) for k, x in enumerate(letters))
             yield from compare(f"jacobian of {name}, {mode}", total / unit(u), right, TOLERANCE[mode] * size + doubt)
