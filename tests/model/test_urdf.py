@@ -43,12 +43,12 @@ def close(ours: Any, theirs: Any, tolerance: float = 1e-12) -> None:
     np.testing.assert_allclose(ours, theirs, rtol=tolerance, atol=tolerance)
 
 
-def kind_and_axis(peer_joint: Any) -> tuple[JointKind, Any]:
-    """Pinocchio has a type of its own for each of x, y, z and for other axes."""
+def kind_and_axis(peer_joint: Any, q: Any) -> tuple[JointKind, Any]:
+    """Pinocchio has a type of its own for each of x, y, z and for other axes; q is the configuration of the whole robot."""
     name = peer_joint.shortname()
     if name.endswith("Unaligned"):
         data = peer_joint.createData()
-        peer_joint.calc(data, np.eye(peer_joint.nq)[0])
+        peer_joint.calc(data, q)
         kind = KINDS[name.removesuffix("Unaligned")]
         linear, angular = np.split(data.S.ravel(), 2)
         return kind, linear if kind == JointKind.PRISMATIC else angular
@@ -68,7 +68,7 @@ def assert_same(model: Model, peer: Any) -> None:
         if theirs.shortname() == "JointModelMimic":
             assert ours.mimic
         else:
-            kind, axis = kind_and_axis(theirs)
+            kind, axis = kind_and_axis(theirs, pin.neutral(peer))
             assert ours.kind == kind and ours.mimic is None
             close(ours.axis, axis)
     for ours, placement, inertia in zip(model.joints, peer.jointPlacements, peer.inertias, strict=True):
