@@ -132,7 +132,7 @@ import numpy as np, saltus as sl
 model = sl.random_model(seed=0, bodies=3)
 q, v = model.neutral(), np.ones(model.nv)
 sl.jvp(sl.rnea, model, (q, v, v), (v, v, v)), sl.jacobian(sl.rnea, model, (q, v, v))
-print("numba" in sys.modules)
+print("saltus.kernel.walk" in sys.modules)
 """
 
 

@@ -11,15 +11,14 @@ import pytest
 import saltus as sl
 from saltus.kernel import ALGORITHMS, F32, F64, Algorithm
 from saltus.kernel.cuda import DeviceArray, compile_ptx, gpu_function, make_outputs
-from saltus.kernel.native import _files
+from saltus.kernel.sources import kernels_of
 
 OURS = [algorithm for algorithm in ALGORITHMS if algorithm.kernel.__module__.startswith("saltus.")]
 
 
 def called(algorithm: Algorithm) -> set[Any]:
     """An algorithm's kernel, unless it is a few lines that only call others, those that it calls, and so on."""
-    kernels: set[Any] = set()
-    _files(algorithm.kernel, kernels, set(), set())
+    kernels = kernels_of(algorithm.kernel)
     short = len(algorithm.kernel.__code__.co_code) < 300  # bytes
     return kernels - {algorithm.kernel} if short else kernels
 

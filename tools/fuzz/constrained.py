@@ -215,7 +215,8 @@ def judge(
     contradictory = problem.clear and problem.miss > CONTRADICTORY[dtype]
     tally[f"{dtype} {name}{', contradictory' if contradictory else ''}"] += 1
 
-    stopped = problem.left(tolerance / row_units(u, constraints))
+    rounding = float(np.finfo(dtype).eps) * (np.abs(problem.J) @ np.abs(problem.solution[0]))
+    stopped = problem.left(np.maximum(tolerance / row_units(u, constraints), rounding))  # what `limit` allows
 
     def off(
         what: str, ours: Array, right: Array, size: float, which: int, times: float = 1.0, more: float = 0.0

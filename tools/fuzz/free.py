@@ -112,7 +112,10 @@ RULES: dict[str, tuple[Callable[[Units], Any], Callable[[Units, State, Sizes], f
     "interpolate": (lambda u: [u.q], lambda u, s, z: 1.0 + z.q),
     "distance": (lambda u: [np.nan], lambda u, s, z: 1.0 + z.q),
     "integrate_jacobians": (lambda u: [np.outer(u.v, 1 / u.v)], lambda u, s, z: (1.0 + largest(s.v / u.v)) ** 2),
-    "difference_jacobians": (lambda u: [np.outer(u.v, 1 / u.v)], lambda u, s, z: 1.0 + z.q),
+    "difference_jacobians": (  # the oracle inverts a matrix of metres and radians
+        lambda u: [np.outer(u.v, 1 / u.v)],
+        lambda u, s, z: (1.0 + z.q) * max(u.length, 1.0 / u.length),
+    ),
     "ltl": (lambda u: [np.outer(u.tau, 1 / u.tau), u.tau / u.v], lambda u, s, z: z.condition * largest(z.M)),
 }
 """The units of its results, over and over, and the size of what they are the sum of."""

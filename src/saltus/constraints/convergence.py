@@ -6,7 +6,7 @@
 | `change` | its largest change by the last iteration | at most `limit`: they contradict each other, and stand still |
 | `step` | largest last change of an acceleration, by their size | at most `settled`; or it shrinks no more |
 
-`limit` is the tolerance, or what rounding leaves of the accelerations of joints that move a constraint (`near`). An
+`limit` is the tolerance, or what rounding leaves of accelerations as far as they move a constraint (`near`). An
 iteration starts from what accelerations leave of the equations of motion, not from what they were meant to leave, so that
 its step is as large as the error of what was there before, whether that came from the method or from rounding: it is the
 estimate of the error that a status relies on, reported as `imbalance`. Where rounding keeps accelerations from settling,
@@ -34,7 +34,7 @@ BARELY = 1.001
 
 
 class Sizes(NamedTuple):
-    """The largest step and the largest acceleration of a joint; and of the joints that move a constraint."""
+    """The largest step and the largest acceleration of a joint; and the same as far as they move a constraint."""
 
     step: Scalar
     all: Scalar
@@ -53,10 +53,10 @@ def least_sizes(tree, o):
 @kernel
 def sized(tree, k, step, acceleration, s):
     """Sizes with those of degree of freedom k."""
-    step, size = fabs(step), fabs(acceleration)
-    if tree.carries[k]:
-        return Sizes(maximum(s.step, step), maximum(s.all, size), maximum(s.near_step, step), maximum(s.near, size))
-    return Sizes(maximum(s.step, step), maximum(s.all, size), s.near_step, s.near)
+    step, size, lever = fabs(step), fabs(acceleration), tree.lever[k]
+    return Sizes(
+        maximum(s.step, step), maximum(s.all, size), maximum(s.near_step, step * lever), maximum(s.near, size * lever)
+    )
 
 
 @kernel

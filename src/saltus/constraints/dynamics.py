@@ -201,7 +201,7 @@ class ConstrainedDynamics:
         if not (q.__class__ is np.ndarray and q.ndim == 1 and q.dtype is DOUBLE):
             if self._double_only and all(map(is_single, (q, v, tau))):
                 solve = partial(self.solve, on_invalid=on_invalid)
-                return in_double(solve, q, v, tau, active, target, start, external, rows)
+                return in_double(self.model, solve, q, v, tau, active, target, start, external, rows)
             rest = self.defaults(q, v, tau)[: len(self._one)]
             problem = self.problem_in(rest[0].dtype)
         if rows is not None or self.problem.nu:
@@ -355,7 +355,7 @@ class ConstrainedDynamics:
         (True, True)
         """
         if is_single(q) and is_single(v):
-            return in_double(partial(self.impact, on_invalid=on_invalid), q, v, active, restitution, rows)
+            return in_double(self.model, partial(self.impact, on_invalid=on_invalid), q, v, active, restitution, rows)
         inputs = self.impact_inputs(q, v, active, restitution, rows)
         return Impact(*_impact.call(self.problem, (q, v, *inputs), None, on_invalid))
 
@@ -430,7 +430,7 @@ class ConstrainedDynamics:
         """
         if all(map(is_single, (q, v, a))):
             inverse = partial(self.inverse_dynamics, on_invalid=on_invalid)
-            return in_double(inverse, q, v, a, active, actuated, rows)
+            return in_double(self.model, inverse, q, v, a, active, actuated, rows)
         inputs = (q, v, a, *self.held(q, v, active, rows))
         return InverseDynamics(*_inverse_dynamics.call(self._driven(actuated), inputs, None, on_invalid))
 
@@ -519,7 +519,7 @@ class ConstrainedDynamics:
         method: "pv_r" (by default), "pv" or "efpa" for contacts; "ltl" (by default if there are loops).
         """
         if is_single(q):
-            return in_double(partial(self.delassus, on_invalid=on_invalid), q, active, method)
+            return in_double(self.model, partial(self.delassus, on_invalid=on_invalid), q, active, method)
         able = [name for name, method in OSIM_METHODS.items() if method.delassus is not None]
         name = self._osim_method(method, able, "pv_r")
         plan = OSIM_METHODS[name].delassus
@@ -542,7 +542,7 @@ class ConstrainedDynamics:
             digits where a limb has fewer degrees of freedom than rows.
         """
         if is_single(q):
-            return in_double(partial(self.osim, on_invalid=on_invalid), q, active, method)
+            return in_double(self.model, partial(self.osim, on_invalid=on_invalid), q, active, method)
         name = self._osim_method(method, list(OSIM_METHODS), "pv_r")
         chosen = OSIM_METHODS[name]
         if chosen.algorithm is _osim_base:
@@ -562,7 +562,7 @@ class ConstrainedDynamics:
         method: "caba_f" or "pv_f".
         """
         if is_single(q):
-            return in_double(partial(self.osim_factors, on_invalid=on_invalid), q, active, method)
+            return in_double(self.model, partial(self.osim_factors, on_invalid=on_invalid), q, active, method)
         able = [name for name, method in OSIM_METHODS.items() if method.algorithm is _osim_base]
         problem = self._planned(OSIM_METHODS[self._osim_method(method, able, method)].osim)
         return FactoredOSIM(problem, *_osim_base.call(problem, (q, self._active(q, active)), None, on_invalid))
@@ -593,7 +593,7 @@ class ConstrainedDynamics:
         if self._loops:
             raise ModelError(f"{what}_times is for contacts; {self._loops[0]!r} ties two bodies")
         if is_single(q) and is_single(x):
-            return in_double(partial(self._respond, what, on_invalid=on_invalid), q, x, active)
+            return in_double(self.model, partial(self._respond, what, on_invalid=on_invalid), q, x, active)
         return _response.call(self._planned(RESPONSES[what]), (q, self._active(q, active), x), None, on_invalid)
 
     def _osim_method(self, method: str | None, able: list[str], default: str) -> str:

@@ -26,12 +26,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from saltus.arrays import Array
-from saltus.constraints.convergence import Sizes
+from saltus.constraints.convergence import Sizes, sized
 from saltus.constraints.prox_ltl import WORK, settle
 from saltus.constraints.report import Reported
 from saltus.constraints.system import aim_rows, collect_bodies, move_bodies, take_rows
 from saltus.constraints.tables import constrained
-from saltus.kernel import fabs, ld, maximum, st, zero
+from saltus.kernel import ld, st, zero
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,10 +58,10 @@ def _impact(tree, q, v, active, restitution, rows, w, after, impulses, report):
     aim_rows(tree, active, w.push, w, w.J, w.goal)
     take_rows(tree, active, w.push, rows, w.J, w.goal)
 
-    size = o
+    sizes = Sizes(o, o, o, o)
     for k in range(nv):  # in no time, only impulses count
         st(w.rest, k, o)
-        size = maximum(size, fabs(ld(v, k)))
+        sizes = sized(tree, k, o, ld(v, k), sizes)
     for c in range(tree.nc):
         for r in range(tree.first_row[c], tree.end_row[c]):
             speed = o
@@ -69,6 +69,6 @@ def _impact(tree, q, v, active, restitution, rows, w, after, impulses, report):
                 k = tree.mover[n]
                 speed = speed + ld(w.J, r * nv + k) * ld(v, k)
             st(w.goal, r, -(1.0 + ld(restitution, c)) * speed)
-    settle(tree, Sizes(o, size, o, size), w, after, impulses, report)
+    settle(tree, sizes, w, after, impulses, report)
     for k in range(nv):
         st(after, k, ld(after, k) + ld(v, k))

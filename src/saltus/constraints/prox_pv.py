@@ -74,6 +74,7 @@ def _prox_pv(tree, q, v, tau, active, target, start, w, a, forces, report):
             alive = select(going, lift(1.0, o), o)
             newer, moved, stepped = iterate(tree, tau, alive, w)
             moved = maximum(o, moved - noise * newer)
+            stepped = select(less(limit(tree, asked), newer), o, stepped)  # as long as they are missed, that decides
             residual, change = select(going, newer, residual), select(going, moved, change)
             before, step, count = select(going, step, before), select(going, stepped, step), count + alive
             going = goes_on(tree, residual, change, step, before, asked)
@@ -82,7 +83,7 @@ def _prox_pv(tree, q, v, tau, active, target, start, w, a, forces, report):
         st(forces, tree.row_at[p], w.lam[p])
     residual = check_rows(tree, active, forces, w)
     step, near = check_balance(tree, q, tau, a, w)
-    conclude(tree, count, residual, change, step, limit(tree, maximum(near, asked * SUMMED)), report)
+    conclude(tree, count, residual, change, step, limit(tree, maximum(near, asked) * SUMMED), report)
 
 
 @kernel

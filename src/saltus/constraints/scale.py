@@ -91,6 +91,28 @@ def _rows(model: Model, constraint: Constraint, placements: Sequence[Array], mot
     return np.concatenate([A[:3, :3].T @ at_frame[:3], A[:3, :3].T @ at_frame[3:]])
 
 
+def levers(model: Model, constraints: Sequence[Constraint]) -> Array:
+    """How far one unit of each degree of freedom (nv,) moves a constraint at most, as that counts [m or rad]: 1, or the
+    distance from a joint that turns to a frame that is held, all joints at zero; 0 if it moves none."""
+    placements, motions = _at_zero(model)
+    turns = np.zeros(model.nv, bool)
+    origins = np.zeros((model.nv, 3))
+    for joint, X in zip(model.joints[1:], placements[1:], strict=True):
+        for k, axis in enumerate(AXES[joint.kind], joint.iv):
+            turns[k], origins[k] = axis >= 3, X[:3, 3]
+    found = np.zeros(model.nv)
+    for constraint in constraints:
+        movers = np.abs(motions[constraint.joint_a] - motions[constraint.joint_b]).max(0) > 0
+        if constraint.dofs:
+            found[list(constraint.dofs)] = 1.0
+            continue
+        A = placements[constraint.joint_a] @ constraint.placement_a
+        linear, angular = min(constraint.rows) < 3, max(constraint.rows) >= 3
+        ways = np.where(turns, np.linalg.norm(origins - A[:3, 3], axis=1), 1.0) * linear
+        found = np.maximum(found, movers * np.maximum(ways, turns & angular))
+    return found
+
+
 SAMPLES = 64
 
 

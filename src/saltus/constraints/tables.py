@@ -10,6 +10,7 @@ import numpy as np
 
 from saltus.constraints.constraint import Constraint
 from saltus.constraints.nodes import NOTHING, Places, Plan, find_nodes
+from saltus.constraints.scale import levers
 from saltus.constraints.ties import find_ties
 from saltus.kernel import Layout, declare
 from saltus.model.checks import Array, ModelError
@@ -23,7 +24,7 @@ CONSTRAINT_INTS: Layout = INTS.extended(
     nj=dict.fromkeys(("held", "supports", "inner", "near", "last_held", "fork_held", "ends", "last_end",
                       "first_under", "end_under", "node", "node_above", "first_at",
                       "first_tie", "end_tie", "first_gain", "first_pair")),
-    nv=dict.fromkeys(("joined", "carries", "passive", "first_touched", "end_touched", "first_felt", "end_felt")),
+    nv=dict.fromkeys(("joined", "passive", "first_touched", "end_touched", "first_felt", "end_felt")),
     nc=dict.fromkeys(("body_a", "body_b", "point", "next_held", "first_row", "end_row", "first_mover", "end_mover",
                       "tie", "swapped", "given")),
     nm=dict.fromkeys(("row_axis", "before", "row_at", "holder", "block_end")),
@@ -36,7 +37,6 @@ CONSTRAINT_INTS: Layout = INTS.extended(
 `next_held`: the next one there. `row_axis`: which of the six rows it is; `before`: the row before it, the tree along
 which a dense matrix is factored. `mover`: the degrees of freedom that move body a or b of a constraint, from the leaves
 to the root. `joined`: as `above`, in the tree along which a matrix can be factored that ties the bodies of each loop.
-`carries`: whether a degree of freedom is one of these.
 `listed`: for the p-th four degrees of freedom, from `first_touched[p]` to `end_touched[p]` those whose torques they change
 (derivatives), and from `first_felt[p]` to `end_felt[p]` the rows. `given`: the first of the user's rows that the constraint
 has, or -1. `passive`: the degrees of freedom without actuators, `passives` many, for inverse dynamics.
@@ -52,12 +52,13 @@ ties.py."""
 
 CONSTRAINT_REALS: Layout = REALS.extended(
     one=dict.fromkeys(("tolerance", "rounding", "settled")),
+    nv={"lever": None},
     nc={"place_a": SE3, "place_b": SE3, "weight": Motion, "stiffness": Sym6, "kp": None, "kd": None},
     nm={"mu": None, "row_force": Force},
 )
-"""`tolerance`, `rounding`, `settled`: convergence.py. `mu`: of each row. `row_force`: of the row at each place, its unit
-force on body a. `weight`: 1 / mu of each of the six, 0 where a constraint has no such row. `stiffness`: K^T diag(weight) K
-in the frame of body a."""
+"""`lever`: how far a degree of freedom moves constraints (scale.py). `tolerance`, `rounding`, `settled`: convergence.py.
+`mu`: of each row. `row_force`: of the row at each place, its unit force on body a. `weight`: 1 / mu of each of the six, 0
+where a constraint has no such row. `stiffness`: K^T diag(weight) K in the frame of body a."""
 
 constrained = partial(declare, tables(CONSTRAINT_INTS, CONSTRAINT_REALS))
 """The decorator of every algorithm on constrained models."""
@@ -142,7 +143,9 @@ class ConstrainedModel:
             for c, dofs in enumerate(movers):
                 ints.first_mover[c], ints.end_mover[c] = start, start + len(dofs)
                 for k in dofs:
-                    ints.mover[start], ints.carries[k], start = k, 1, start + 1
+                    ints.mover[start], start = k, start + 1
+            for k, lever in enumerate(levers(model, self.constraints)):
+                reals.lever[k] = lever
             start = 0
             for firsts, ends, lists in (
                 (ints.first_touched, ints.end_touched, touched),

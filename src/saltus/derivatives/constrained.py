@@ -410,7 +410,7 @@ def differentiate(
     """What `ConstrainedDynamics.derivatives` does."""
     if all(map(is_single, (q, v, tau))):  # matrices of inertias take more digits
         found: ConstrainedDerivatives = in_double(
-            partial(dynamics.derivatives, on_invalid=on_invalid),
+            dynamics.model, partial(dynamics.derivatives, on_invalid=on_invalid),
             q, v, tau, active, target, start, external, rows, mode,
         )  # fmt: skip
         if out is not None:

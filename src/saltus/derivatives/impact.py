@@ -142,9 +142,8 @@ def differentiate_impact(
 ) -> ImpactDerivatives:
     """What `ConstrainedDynamics.impact_derivatives` does."""
     if is_single(q) and is_single(v):  # matrices of inertias take more digits
-        return in_double(
-            partial(dynamics.impact_derivatives, on_invalid=on_invalid), q, v, active, restitution, rows, mode
-        )
+        derivatives = partial(dynamics.impact_derivatives, on_invalid=on_invalid)
+        return in_double(dynamics.model, derivatives, q, v, active, restitution, rows, mode)
     impact = dynamics.impact(q, v, active, restitution, rows, on_invalid=on_invalid)
     if mode != "analytical":
         whole = (q, v, active, restitution, rows)

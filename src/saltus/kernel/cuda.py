@@ -20,8 +20,8 @@ import numpy as np
 from numba import cuda
 from numba.core import types
 
-from saltus.kernel.compile import Parts, compiled
 from saltus.kernel.launch import META, SIZE, STEP, STRIDE, check_count, leading_shape
+from saltus.kernel.lower_entries import Parts, compiled
 from saltus.kernel.lower_memory import SpanType, span_at
 from saltus.kernel.memory import ld, st
 from saltus.kernel.native import announced

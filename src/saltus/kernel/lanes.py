@@ -7,18 +7,23 @@ Blocks of `width` samples by `width` numbers are transposed in registers, by log
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
-from llvmlite import ir
-from numba.core import types
-from numba.extending import intrinsic
+from saltus.kernel.primitives import Primitive
+from saltus.kernel.values import BOOL, Known, Real, Span, Value
 
-from saltus.kernel.lower_memory import I64, SpanType, address, load_packet, store_packet
+if TYPE_CHECKING:
+    from saltus.kernel.expressions import Expressions
+
+AHEAD = 128
+"""Bytes. So far ahead in each row, cache lines are fetched for writing: stores retire in order, and as many rows as there
+are lanes are more than what processors foresee by themselves. Without it a store costs twice as much (measured)."""
 
 
-def transposed(builder: Any, rows: list[Any]) -> list[Any]:
+def transposed(walk: Expressions, ty: Real, rows: list[str]) -> list[str]:
     """The transpose of a square block, given as vectors: each round swaps off-diagonal blocks of twice the size."""
-    width, rows = len(rows), list(rows)
+    width, rows, (leaf,) = ty.width, list(rows), ty.leaves
     step = 1
     while step < width:
         upper = [lane if not lane & step else width + lane - step for lane in range(width)]
@@ -26,155 +31,113 @@ def transposed(builder: Any, rows: list[Any]) -> list[Any]:
         for i in range(width):
             if not i & step:
                 a, b = rows[i], rows[i + step]
-                rows[i], rows[i + step] = (
-                    builder.shuffle_vector(a, b, ir.Constant(ir.VectorType(ir.IntType(32), width), mask))
-                    for mask in (upper, lower)
-                )
+                for k, mask in ((i, upper), (i + step, lower)):
+                    order = ", ".join(f"i32 {lane}" for lane in mask)
+                    rows[k] = walk.op(f"shufflevector {leaf} {a}, {leaf} {b}, <{width} x i32> <{order}>")
         step *= 2
     return rows
 
 
-def _corner(builder: Any, word: Any, base: Any, row: Any, stride: Any, column: Any) -> Any:
+def packet_of(packed: Any) -> tuple[Span, Real]:
+    span = packed.type.span
+    return span, Real(span.number.bits, span.number.width)
+
+
+def user_row(walk: Expressions, span: Span, base: str, row: str, stride: str, column: str) -> str:
     """The address of user[row, column], from the user array's address as an integer."""
-    pointer = builder.inttoptr(base, word.as_pointer())
-    return builder.gep(pointer, [builder.add(builder.mul(row, stride), column)])
+    pointer = walk.op(f"inttoptr i64 {base} to ptr")
+    return walk.moved(pointer, span.word, walk.calculate("add", walk.calculate("mul", row, stride), column))
 
 
-@intrinsic
-def gather_block(typingctx, packed, column, base, sample, stride):
+@Primitive
+def gather_block(walk: Expressions, packed: Any, *where: Any) -> Any:
     """packed[column : column + width] = user[sample : sample + width, column : column + width]^T"""
-    number = packed.number
-
-    def codegen(context, builder, sig, args):
-        span, column, base, sample, stride = args
-        rows = []
-        for lane in range(number.width):
-            row = builder.add(sample, ir.Constant(I64, lane))
-            pointer = _corner(builder, packed.word, base, row, stride, column)
-            rows.append(load_packet(builder, number.bits, number.width, pointer))
-        for k, row in enumerate(transposed(builder, rows)):
-            index = builder.add(column, ir.Constant(I64, k))
-            store_packet(builder, number.width, row, address(builder, packed, span, index))
-        return context.get_dummy_value()
-
-    return types.void(packed, *[types.int64] * 4), codegen
+    (span, ty), (column, base, sample, stride) = packet_of(packed), map(walk.integer, where)
+    rows = []
+    for lane in range(ty.width):
+        pointer = user_row(walk, span, base, walk.calculate("add", sample, lane), stride, column)
+        rows.append(walk.load_real(ty, pointer).text)
+    for k, row in enumerate(transposed(walk, ty, rows)):
+        walk.store_real(Value(ty, row), ty, walk.place(span, packed.texts, walk.calculate("add", column, k)))
+    return Known(None)
 
 
-AHEAD = 128
-"""Bytes. So far ahead in each row, cache lines are fetched for writing: stores retire in order, and as many rows as there
-are lanes are more than what processors foresee by themselves. Without it a store costs twice as much (measured)."""
-
-
-def fetch_for_writing(builder: Any, pointer: Any) -> None:
-    byte, flag = ir.IntType(8).as_pointer(), ir.IntType(32)
-    prefetch = builder.module.declare_intrinsic(
-        "llvm.prefetch", (byte,), ir.FunctionType(ir.VoidType(), [byte, flag, flag, flag])
-    )
-    place = builder.gep(builder.bitcast(pointer, byte), [_index(AHEAD)])
-    write, everywhere, data = (ir.Constant(flag, k) for k in (1, 3, 1))
-    builder.call(prefetch, [place, write, everywhere, data])
-
-
-def scatter(builder: Any, packed: SpanType, span: Any, sources: list[Any], user: Any) -> None:
+def scatter(walk: Expressions, packed: Any, sources: list[str], user: Callable[[int], str]) -> Any:
     """The numbers at the indices `sources` of a packed span, side by side into the rows of all lanes' samples.
 
     `user` gives the address of the first of them in the row of a lane.
     """
-    number = packed.number
-    for lane in range(number.width):
-        fetch_for_writing(builder, user(lane))
-    rows = [load_packet(builder, number.bits, number.width, address(builder, packed, span, k)) for k in sources]
-    for lane, row in enumerate(transposed(builder, rows)):
-        store_packet(builder, number.width, row, user(lane))
+    span, ty = packet_of(packed)
+    for lane in range(ty.width):
+        walk.module.declare("llvm.prefetch.p0", "void", ["ptr", "i32", "i32", "i32"])
+        ahead = walk.moved(user(lane), "i8", AHEAD)
+        walk.do(f"call void @llvm.prefetch.p0(ptr {ahead}, i32 1, i32 3, i32 1)")  # to write, into all caches, data
+    rows = [walk.load_real(ty, walk.place(span, packed.texts, k)).text for k in sources]
+    for lane, row in enumerate(transposed(walk, ty, rows)):
+        walk.store_real(Value(ty, row), ty, user(lane))
+    return Known(None)
 
 
-def _index(k: int) -> Any:
-    return ir.Constant(I64, k)
+def user_rows(walk: Expressions, span: Span, base: str, sample: str, stride: str, column: str) -> Callable[[int], str]:
+    return lambda lane: user_row(walk, span, base, walk.calculate("add", sample, lane), stride, column)
 
 
-def _user_rows(builder: Any, packed: SpanType, base: Any, sample: Any, stride: Any, column: Any) -> Any:
-    return lambda lane: _corner(builder, packed.word, base, builder.add(sample, _index(lane)), stride, column)
-
-
-@intrinsic
-def scatter_run(typingctx, packed, source, step, column, base, sample, stride):
+@Primitive
+def scatter_run(walk: Expressions, packed: Any, *where: Any) -> Any:
     """user[sample + lane, column + i] = packed[source + i step][lane], i = 0 ... width - 1"""
-
-    def codegen(context, builder, sig, args):
-        span, source, step, column, base, sample, stride = args
-        sources = [builder.add(source, builder.mul(step, _index(i))) for i in range(packed.number.width)]
-        scatter(builder, packed, span, sources, _user_rows(builder, packed, base, sample, stride, column))
-        return context.get_dummy_value()
-
-    return types.void(packed, *[types.int64] * 6), codegen
+    (span, ty), (source, step, column, base, sample, stride) = packet_of(packed), map(walk.integer, where)
+    sources = [walk.calculate("add", source, walk.calculate("mul", step, i)) for i in range(ty.width)]
+    return scatter(walk, packed, sources, user_rows(walk, span, base, sample, stride, column))
 
 
-@intrinsic
-def scatter_diagonal(typingctx, packed, row, column, n, base, sample, stride):
+@Primitive
+def scatter_diagonal(walk: Expressions, packed: Any, *where: Any) -> Any:
     """The same for a piece of row `row` of a symmetric matrix, from a column on, across the diagonal."""
-
-    def codegen(context, builder, sig, args):
-        span, row, column, n, base, sample, stride = args
-        sources = []
-        for i in range(packed.number.width):
-            here = builder.add(column, _index(i))
-            below = builder.icmp_signed("<=", here, row)
-            outer, inner = builder.select(below, row, here), builder.select(below, here, row)
-            sources.append(builder.add(builder.mul(outer, n), inner))
-        place = builder.add(builder.mul(row, n), column)
-        scatter(builder, packed, span, sources, _user_rows(builder, packed, base, sample, stride, place))
-        return context.get_dummy_value()
-
-    return types.void(packed, *[types.int64] * 6), codegen
+    (span, ty), (row, column, n, base, sample, stride) = packet_of(packed), map(walk.integer, where)
+    sources = []
+    for i in range(ty.width):
+        here = walk.calculate("add", column, i)
+        below = walk.op(f"icmp sle i64 {here}, {row}")
+        outer, inner = (walk.op(f"select i1 {below}, i64 {a}, i64 {b}") for a, b in ((row, here), (here, row)))
+        sources.append(walk.calculate("add", walk.calculate("mul", outer, n), inner))
+    place = walk.calculate("add", walk.calculate("mul", row, n), column)
+    return scatter(walk, packed, sources, user_rows(walk, span, base, sample, stride, place))
 
 
-def _lane(builder: Any, packed: SpanType, span: Any, column: Any, lane: Any) -> Any:
-    return builder.gep(address(builder, packed, span, column), [lane])
+def one_lane(walk: Expressions, span: Span, packed: Any, column: str, lane: str) -> str:
+    return walk.moved(walk.place(span, packed.texts, column), span.word, lane)
 
 
-@intrinsic
-def gather_lane(typingctx, packed, column, lane, base, sample, stride):
+@Primitive
+def gather_lane(walk: Expressions, packed: Any, *where: Any) -> Any:
     """packed[column][lane] = user[sample, column]"""
-
-    def codegen(context, builder, sig, args):
-        span, column, lane, base, sample, stride = args
-        value = builder.load(_corner(builder, packed.word, base, sample, stride, column))
-        builder.store(value, _lane(builder, packed, span, column, lane))
-        return context.get_dummy_value()
-
-    return types.void(packed, *[types.int64] * 5), codegen
+    (span, ty), (column, lane, base, sample, stride) = packet_of(packed), map(walk.integer, where)
+    value = walk.load_real(Real(ty.bits), user_row(walk, span, base, sample, stride, column))
+    walk.store_real(value, value.type, one_lane(walk, span, packed, column, lane))
+    return Known(None)
 
 
-@intrinsic
-def scatter_lane(typingctx, packed, column, lane, base, sample, stride):
+@Primitive
+def scatter_lane(walk: Expressions, packed: Any, *where: Any) -> Any:
     """user[sample, column] = packed[column][lane]"""
-
-    def codegen(context, builder, sig, args):
-        span, column, lane, base, sample, stride = args
-        value = builder.load(_lane(builder, packed, span, column, lane))
-        builder.store(value, _corner(builder, packed.word, base, sample, stride, column))
-        return context.get_dummy_value()
-
-    return types.void(packed, *[types.int64] * 5), codegen
+    (span, ty), (column, lane, base, sample, stride) = packet_of(packed), map(walk.integer, where)
+    value = walk.load_real(Real(ty.bits), one_lane(walk, span, packed, column, lane))
+    walk.store_real(value, value.type, user_row(walk, span, base, sample, stride, column))
+    return Known(None)
 
 
-@intrinsic
-def not_finite(typingctx, span, i):
+@Primitive
+def not_finite(walk: Expressions, array: Any, index: Any) -> Any:
     """Whether a lane of number i is NaN or infinite: all exponent bits set."""
-    number = span.number
-
-    def codegen(context, builder, sig, args):
-        bits, lanes = number.bits, number.words
-        word = ir.IntType(bits)
-        vector = word if lanes == 1 else ir.VectorType(word, lanes)
-        exponent = 0x7FF << 52 if bits == 64 else 0xFF << 23
-        mask = ir.Constant(vector, exponent if lanes == 1 else [exponent] * lanes)
-        value = builder.load(builder.bitcast(address(builder, span, args[0], args[1]), vector.as_pointer()))
-        value.align = bits // 8
-        found = builder.icmp_unsigned("==", builder.and_(value, mask), mask)
-        if lanes > 1:
-            found = builder.bitcast(found, ir.IntType(lanes))
-            found = builder.icmp_unsigned("!=", found, ir.Constant(found.type, 0))
-        return found
-
-    return types.boolean(span, types.int64), codegen
+    span = array.type.span
+    bits, lanes = span.number.bits, span.number.words
+    word, exponent = f"i{bits}", 0x7FF << 52 if bits == 64 else 0xFF << 23
+    vector = word if lanes == 1 else f"<{lanes} x {word}>"
+    mask = str(exponent) if lanes == 1 else f"<{', '.join([f'{word} {exponent}'] * lanes)}>"
+    pointer = walk.place(span, array.texts, walk.integer(index))
+    value = walk.op(f"load {vector}, ptr {pointer}, align {bits // 8}")
+    found = walk.op(f"icmp eq {vector} {walk.op(f'and {vector} {value}, {mask}')}, {mask}")
+    if lanes > 1:
+        found = walk.op(f"bitcast <{lanes} x i1> {found} to i{lanes}")
+        found = walk.op(f"icmp ne i{lanes} {found}, 0")
+    return Value(BOOL, found)

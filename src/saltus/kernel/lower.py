@@ -213,7 +213,7 @@ def _neg_overload(a):
 
 def _defined(op: Any, tys: tuple[Any, ...]) -> Any:
     """The definition of `op` for operands of these Numba types, ready to be compiled; or None."""
-    from saltus.kernel.compile import twin
+    from saltus.kernel.lower_entries import twin
 
     for operands, function in DEFINITIONS.get(op, ()):
         if len(operands) == len(tys) and all(
@@ -264,7 +264,7 @@ _overload_unary(scalar.fabs, lambda a: (lambda a: _fabs(a)) if isinstance(a, Pac
 
 
 def _in_precision(ty: Any, single: Any, double: Any) -> Any:
-    from saltus.kernel.compile import twin
+    from saltus.kernel.lower_entries import twin
 
     return twin(single if isinstance(ty, PacketType) and ty.bits == 32 else double)
 

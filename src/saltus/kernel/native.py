@@ -1,8 +1,7 @@
 """Compiled code on disk and in memory: found in the cache, or compiled and put there, then linked into the process.
 
-The cache is keyed on the sources that the code depends on (this package's kernels and the algorithm's own files), on the
-versions of the compiler and on the processor. A process that finds its code in the cache never imports Numba. Code runs as
-the user does: a cache that others can write is neither read nor written.
+The cache is keyed on what is compiled (syntax trees, and what they name: see sources.py), on the compiler and on the
+processor. Code runs as the user does: a cache that others can write is neither read nor written.
 
 Compiling takes seconds, so it says what it does, in one line on the standard error, unless `SALTUS_QUIET` is set:
 
@@ -14,7 +13,6 @@ from __future__ import annotations
 import ctypes
 import functools
 import hashlib
-import inspect
 import os
 import stat
 import sys
@@ -22,7 +20,7 @@ import tempfile
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from importlib.metadata import version
 from pathlib import Path
@@ -30,7 +28,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import saltus.kernel
 from saltus.kernel.number import Number
-from saltus.kernel.tuples import DEFINITIONS, is_kernel
+from saltus.kernel.sources import digest
 
 if TYPE_CHECKING:
     from saltus.kernel.algorithm import Algorithm
@@ -39,24 +37,25 @@ _lock = threading.RLock()
 HERE = Path(saltus.kernel.__file__).parent
 
 CODE = (
+    "assembly",
     "compile",
-    "dual",
+    "entries",
+    "expressions",
     "fastcall",
     "lanes",
-    "lower",
-    "lower_memory",
-    "memory",
-    "number",
-    "quad",
-    "scalar",
+    "primitives",
+    "push",
+    "push_along",
+    "pushcall",
     "target",
     "transfer",
-    "tuples",
+    "values",
+    "walk",
 )
-"""The files of this package that have a say in what code comes out."""
+"""The files of this package that have a say in what code comes out of a kernel."""
 
 PUSH = "push"
-"""The form of derivatives: it has three files to itself, which have no say in anything else."""
+"""The form of derivatives."""
 
 DIGEST = 32
 """Bytes of the digest that stands before the code in a file of the cache."""
@@ -83,53 +82,23 @@ def cache_folder() -> Path:
 
 
 @functools.cache
-def _source(file: str) -> bytes:
-    return Path(file).read_bytes()
-
-
-@functools.cache
-def _environment() -> bytes:
+def _environment() -> str:
     """What every compiled function depends on: the compiler, the processor, and how this package uses them."""
     from saltus.kernel.target import target
 
-    digest = hashlib.sha256()
-    for text in (sys.version, version("numba"), version("llvmlite"), target().cpu, target().features):
-        digest.update(text.encode())
+    total = hashlib.sha256()
+    for text in (version("llvmlite"), target().cpu, target().features):
+        total.update(text.encode())
     for name in CODE:
-        digest.update((HERE / f"{name}.py").read_bytes())
-    return digest.digest()
-
-
-def _files(function: Callable[..., Any], seen: set[Any], found: set[str], constants: set[str]) -> None:
-    """The source files of a kernel and of all kernels that it calls, and the constants that they take from elsewhere."""
-    if function in seen:
-        return
-    seen.add(function)
-    found.add(inspect.getfile(function))
-    for name in function.__code__.co_names:
-        value = function.__globals__.get(name)
-        if is_kernel(value):
-            _files(value, seen, found, constants)
-        elif isinstance(value, (int, float, str, tuple)):
-            constants.add(f"{name}={value!r}")
+        total.update((HERE / f"{name}.py").read_bytes())
+    return total.hexdigest()
 
 
 def _key(algorithm: Algorithm, number: Number, present: tuple[bool, ...], form: str) -> str:
-    files: set[str] = set()
-    constants: set[str] = set()
-    seen: set[Any] = set()
-    for function in (*algorithm.kernels, algorithm.tables.defects):
-        _files(function, seen, files, constants)
-    defined = {inspect.getfile(d.function) for ds in DEFINITIONS.values() for d in ds}
-    files.update(file for file in defined if Path(file).parent != HERE)  # those of this package are in _environment
-    if form == PUSH:
-        files |= {str(HERE / f"{name}.py") for name in (PUSH, "push_along", "pushcall")}
-    digest = hashlib.sha256(_environment())
-    for file in sorted(files):
-        digest.update(_source(file))
+    kernels = (*algorithm.kernels, algorithm.tables.defects)
     bits = "".join("01"[here] for here in present)
-    digest.update("".join((algorithm.signature, *sorted(constants))).encode())
-    return f"{algorithm.name}-{number.name}-{form}-{bits}-{digest.hexdigest()[:20]}"
+    sources = digest(kernels, _environment(), algorithm.signature)
+    return f"{algorithm.name}-{number.name}-{form}-{bits}-{sources[:20]}"
 
 
 @functools.cache
@@ -150,10 +119,8 @@ def prepare(algorithm: Algorithm, number: Number, present: tuple[bool, ...], for
     if code is None:
         place = _short(file.parent) if trusted else "memory alone"
         with announced(f"compiling {algorithm.name} for {number.name} (first use; kept in {place})"):
-            if form == PUSH:
-                from saltus.kernel.push import emit
-            else:
-                from saltus.kernel.compile import emit
+            from saltus.kernel.compile import emit
+
             code = emit(algorithm, number, present, form, symbol)
             _keep(file, code)
     return symbol, code
@@ -235,8 +202,8 @@ def _kept(file: Path) -> bytes | None:
             content = stream.read()
     except OSError:
         return None
-    digest, code = content[:DIGEST], content[DIGEST:]
-    return code if hashlib.sha256(code).digest() == digest else None
+    checked, code = content[:DIGEST], content[DIGEST:]
+    return code if hashlib.sha256(code).digest() == checked else None
 
 
 def _keep(file: Path, code: bytes) -> None:

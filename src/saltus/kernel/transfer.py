@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from typing import Any
-
-from numba import njit
+from math import isqrt
 
 from saltus.kernel.lanes import (
     gather_block,
@@ -15,19 +12,19 @@ from saltus.kernel.lanes import (
     scatter_lane,
     scatter_run,
 )
-from saltus.kernel.lower import OPTIONS
 from saltus.kernel.memory import ld, st
+from saltus.kernel.tuples import kernel
 
 
-@njit(**OPTIONS)
+@kernel
 def holds_non_finite(span, count):
-    found = False
+    found = 0
     for k in range(count):
         found |= not_finite(span, k)
     return found
 
 
-@njit(**OPTIONS)
+@kernel
 def pack(packed, count, width, base, sample, stop, stride):
     """Lanes of the samples from `sample` on; lanes past the last one repeat it."""
     if sample + width <= stop and count >= width:
@@ -41,7 +38,7 @@ def pack(packed, count, width, base, sample, stop, stride):
                 gather_lane(packed, column, lane, base, min(sample + lane, stop - 1), stride)
 
 
-@njit(**OPTIONS)
+@kernel
 def unpack(packed, count, width, base, sample, stop, stride):
     """The lanes of the samples from `sample` on, into their rows of the user's array."""
     if sample + width <= stop and count >= width:
@@ -54,10 +51,10 @@ def unpack(packed, count, width, base, sample, stop, stride):
                 scatter_lane(packed, column, lane, base, sample + lane, stride)
 
 
-@njit(**OPTIONS)
+@kernel
 def unpack_symmetric(packed, count, width, base, sample, stop, stride):
     """The same for a matrix of which only the lower triangle is packed: half the memory to go through."""
-    n = int(math.sqrt(count))
+    n = isqrt(count)
     if sample + width <= stop and n >= width:
         for row in range(n):
             for first in range(0, n, width):
@@ -75,24 +72,9 @@ def unpack_symmetric(packed, count, width, base, sample, stop, stride):
         unpack(packed, count, width, base, sample, stop, stride)
 
 
-def sender(symmetric: tuple[bool, ...]) -> Any:
-    """`unpack` or `unpack_symmetric` for each output, by its position."""
-    if not any(symmetric):
-        return njit(**OPTIONS)(lambda output, *place: unpack(*place))
-
-    @njit(**OPTIONS)
-    def send(output, *place):
-        if symmetric[output]:
-            unpack_symmetric(*place)
-        else:
-            unpack(*place)
-
-    return send
-
-
-@njit(**OPTIONS)
+@kernel
 def clear(packed, count, symmetric):
-    n = int(math.sqrt(count)) if symmetric else 1
+    n = isqrt(count) if symmetric else 1
     for row in range(n):
         for column in range(row + 1 if symmetric else count):
             st(packed, row * n + column, 0.0)

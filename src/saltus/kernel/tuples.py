@@ -12,6 +12,8 @@ import operator
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias, TypeGuard, TypeVar, get_type_hints
 
+from saltus.kernel.texts import text_of
+
 Scalar: TypeAlias = Any
 """One number: a float, a packet, a dual number, a symbol. The leaf of every tuple class."""
 
@@ -23,6 +25,7 @@ _MARK = "__saltus_kernel__"
 def kernel(function: Function) -> Function:
     """Mark a function as a kernel: it may be called from other kernels and compiled for every number type."""
     setattr(function, _MARK, True)
+    text_of(function)  # as it is now
     return function
 
 
@@ -76,9 +79,12 @@ def lookup(op: Callable[..., Any], values: tuple[Any, ...]) -> Callable[..., Any
 
 
 def defines(op: Callable[..., Any], *operands: type | None) -> Callable[[Function], Function]:
-    """Define an operator, or an elementary function, for operands of these classes (None: any scalar)."""
+    """Define an operator, or an elementary function, for operands of these classes (None: any scalar); for tuples, by a
+    kernel."""
 
     def register(function: Function) -> Function:
+        if all(cls is None or issubclass(cls, tuple) for cls in operands):
+            kernel(function)
         known = DEFINITIONS.setdefault(op, [])
         known.append(Definition(operands, function))
         known.sort(key=lambda definition: definition.operands.count(None))  # what is said of a class goes first

@@ -40,11 +40,11 @@ from saltus.simulation.steps import METHODS, Method
 from saltus.spatial.algebra import Motion, Vec3, cross_motion, dot
 
 SERIES = (
-    1.0 / 12.0, 1.0 / 720.0, 1.0 / 30240.0, 1.0 / 1209600.0, 1.0 / 47900160.0, 691.0 / 1307674368000.0,
-    1.0 / 74724249600.0, 3617.0 / 10670622842880000.0, 43867.0 / 5109094217170944000.0,
-    174611.0 / 8.028576626982912e20, 854513.0 / 1.5511210043330986e23,
+    854513.0 / 1.5511210043330986e23, 174611.0 / 8.028576626982912e20, 43867.0 / 5109094217170944000.0,
+    3617.0 / 10670622842880000.0, 1.0 / 74724249600.0, 691.0 / 1307674368000.0, 1.0 / 47900160.0, 1.0 / 1209600.0,
+    1.0 / 30240.0, 1.0 / 720.0, 1.0 / 12.0,
 )  # fmt: skip
-"""Of c(t) in powers of t."""
+"""Of c(t) in powers of t, the highest first."""
 
 
 @kernel
@@ -53,10 +53,10 @@ def cotangent_slopes(t):
     near = less(t, 1.0)
     small, far = select(near, t, t * 0.0), select(near, t * 0.0 + 1.0, t)
     c, first, second = small * 0.0, small * 0.0, small * 0.0
-    for n in range(len(SERIES) - 1, -1, -1):
+    for coefficient in SERIES:
         second = second * small + 2.0 * first
         first = first * small + c
-        c = c * small + SERIES[n]
+        c = c * small + coefficient
     half = 0.5 * sqrt(far)
     sine, cosine = sincos(half)
     k = half * cosine / sine

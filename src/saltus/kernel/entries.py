@@ -1,0 +1,218 @@
+"""Entry points: what is compiled around a kernel, so that calling an algorithm needs no code of its own.
+
+    one (ints, reals, pointers, meta, work)                 one sample, arrays used in place
+    many(ints, reals, pointers, meta, work, start, stop)    samples start ... stop - 1, packed into lanes
+
+`pointers` holds the address of each array argument, `meta` describes it (see `META`). Both return a status: 0, or the sum
+of `NOT_FINITE`, `NOT_UNIT` and `TOO_FAR` if an input holds NaN or infinity, or a configuration a quaternion (or a cosine
+and sine) that is not of unit length, or an angle beyond those that `sincos` takes. They are kernels themselves, made for
+each algorithm: what a closure holds is known, and loops over it are unrolled. Those of derivatives are in push.py and
+push_along.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from saltus.kernel.memory import HEADER, ONE, SIZES, Layout, tail
+from saltus.kernel.number import INT32, INT64, Number
+from saltus.kernel.primitives import Primitive
+from saltus.kernel.scalar import less, some
+from saltus.kernel.transfer import clear, holds_non_finite, pack, unpack, unpack_symmetric
+from saltus.kernel.tuples import kernel
+from saltus.kernel.values import INT, Column, Group, Known, Span, Value
+
+if TYPE_CHECKING:
+    from saltus.kernel.algorithm import Algorithm
+    from saltus.kernel.expressions import Expressions
+
+NOT_FINITE, NOT_UNIT, TOO_FAR = 1, 2, 4
+
+META = 4
+"""Entries a kernel argument has in the table `meta`: how many numbers a sample has, how many words samples lie apart,
+how many words the numbers of a sample lie apart, and where in the stage its numbers are packed."""
+SIZE, STRIDE, STEP, STAGE = range(META)
+
+INTS, TABLE = Span(INT32, constant=True), Span(INT64)
+
+
+class Entry(NamedTuple):
+    """A function that is compiled, and the types of its arguments."""
+
+    function: Callable[..., Any]
+    types: tuple[Any, ...]
+
+
+def make_view(cls: Any, *layouts: Layout, sizes: bool = False) -> Primitive:
+    """(ints, a span for each layout ...) -> named tuple `cls` of the sizes (if wanted) and all fields."""
+
+    @Primitive
+    def view(walk: Expressions, ints: Any, *spans: Any) -> Any:
+        def size(name: str) -> Any:
+            return Known(1) if name == ONE else walk.load_number(INTS, ints.texts, str(SIZES.index(name)))
+
+        parts = [size(name) for name in SIZES] if sizes else []
+        for layout, span in zip(layouts, spans, strict=True):
+            ty, starts = span.type, {}
+            start = str(HEADER if ty.number.integer else 0)
+            for group, record in layout.records.items():
+                starts[group] = start
+                start = walk.calculate("add", start, walk.calculate("mul", walk.integer(size(group)), record))
+            for spec in layout.fields.values():
+                place = walk.place(ty, span.texts, starts[spec.group])
+                parts.append(Value(Column(ty, spec), place, *span.texts[1:]))
+        return Group(cls, tuple(parts))
+
+    return view
+
+
+def span_at(ty: Span) -> Primitive:
+    """(address, stride) -> span; the stride matters where there is one."""
+
+    @Primitive
+    def at(walk: Expressions, base: Any, stride: Any = None) -> Any:
+        pointer = walk.op(f"inttoptr i64 {walk.integer(base)} to ptr")
+        return Value(ty, pointer, *([walk.integer(stride)] if ty.strided else []))
+
+    return at
+
+
+class Argument(NamedTuple):
+    """An array argument of a kernel: its number, and what it is compiled as."""
+
+    k: int
+    span: Span
+    staged: bool
+    """Whether its numbers are packed in the stage; else they are at the address given, plus the sample's share."""
+
+
+def make_arguments(arguments: Sequence[Argument | None]) -> Primitive:
+    """(pointers, meta, stage, sample) -> the spans of a kernel's arguments; None where one is absent. Arguments that are the
+    same for all samples have the stride 0."""
+
+    @Primitive
+    def spans(walk: Expressions, pointers: Any, meta: Any, stage: Any, sample: Any) -> Any:
+        def entry(table: Any, k: int) -> str:
+            return walk.integer(walk.load_number(TABLE, table.texts, str(k)))
+
+        found: list[Any] = []
+        for argument in arguments:
+            if argument is None:
+                found.append(Known(None))
+                continue
+            k, span, staged = argument
+            if staged:
+                found.append(Value(span, walk.place(span, stage.texts, entry(meta, META * k + STAGE))))
+                continue
+            place = walk.op(f"inttoptr i64 {entry(pointers, k)} to ptr")
+            if not (isinstance(sample, Known) and sample.value == 0):
+                place = walk.moved(
+                    place, span.word, walk.calculate("mul", walk.integer(sample), entry(meta, META * k + STRIDE))
+                )
+            found.append(Value(span, place, *([entry(meta, META * k + STEP)] if span.strided else [])))
+        return Group(None, tuple(found))
+
+    return spans
+
+
+class Parts:
+    """The pieces from which the entry points of one algorithm are made, for a number type and a set of arguments.
+
+    `source`: where the numbers of a sample are: "direct", at the address given; "staged", packed in the stage; "strided", at
+    the address plus the sample's share, a stride apart (GPU).
+    """
+
+    def __init__(self, algorithm: Algorithm, number: Number, present: tuple[bool, ...], source: str) -> None:
+        strided, staged = source == "strided", source == "staged"
+        self.reals, self.work = Span(number.plain, constant=True), Span(number, strided)
+        arguments = [
+            None if not here
+            else Argument(k, INTS, False) if spec.integer
+            else Argument(k, Span(number, strided, half=spec.symmetric and staged), staged)
+            for k, (spec, here) in enumerate(zip(algorithm.arguments, present, strict=True))
+        ]  # fmt: skip
+        count, tables = len(algorithm.inputs), algorithm.tables
+        self.tree = make_view(tables.view_class, tables.ints, tables.reals, sizes=True)
+        self.view = make_view(algorithm.work.view_class, algorithm.work)
+        self.inputs, self.outputs = make_arguments(arguments[:count]), make_arguments(arguments[count:])
+        turned = [
+            a if spec.configuration else None for a, spec in zip(arguments[:count], algorithm.inputs, strict=True)
+        ]
+        self.configurations = make_arguments(turned)
+        self.refusal = make_refusal(algorithm, number, present)
+        self.types = (INTS, self.reals, TABLE, TABLE, self.work)
+
+
+def make_refusal(algorithm: Algorithm, number: Number, present: tuple[bool, ...]) -> Callable[..., Any]:
+    """A kernel (tree, configurations or None ...) -> the sum of NOT_UNIT and TOO_FAR, if one of them is refused so."""
+    tolerance, largest, defects = number.unit_tolerance, number.largest_angle, algorithm.tables.defects
+    there = tuple(k for k, spec in enumerate(algorithm.inputs) if spec.configuration and present[k])
+
+    @kernel
+    def refusal(tree, configurations):
+        status = 0
+        for k in there:
+            off_unit, angle = defects(tree, configurations[k])
+            if some(less(tolerance, off_unit)):
+                status |= NOT_UNIT
+            if some(less(largest, angle)):
+                status |= TOO_FAR
+        return status
+
+    return refusal
+
+
+def one_entry(algorithm: Algorithm, number: Number, present: tuple[bool, ...]) -> Entry:
+    parts = Parts(algorithm, number, present, "direct")
+    tree_of, view_of, inputs_of, outputs_of = parts.tree, parts.view, parts.inputs, parts.outputs
+    configurations_of, refusal, run = parts.configurations, parts.refusal, algorithm.kernel
+    at, count = span_at(Span(number)), len(algorithm.inputs)
+
+    def one(ints, reals, pointers, meta, work):
+        tree = tree_of(ints, ints, reals)
+        status = 0
+        for j in range(count):
+            if holds_non_finite(at(pointers[j]), meta[META * j + SIZE]):
+                status = NOT_FINITE
+        status |= refusal(tree, configurations_of(pointers, meta, work, 0))
+        inputs, outputs = inputs_of(pointers, meta, work, 0), outputs_of(pointers, meta, work, 0)
+        run(tree, *inputs, view_of(ints, work), *outputs)
+        return status
+
+    return Entry(one, parts.types)
+
+
+def many_entry(algorithm: Algorithm, number: Number, present: tuple[bool, ...]) -> Entry:
+    parts = Parts(algorithm, number, present, "staged")
+    tree_of, view_of, inputs_of, outputs_of = parts.tree, parts.view, parts.inputs, parts.outputs
+    configurations_of, refusal, run = parts.configurations, parts.refusal, algorithm.kernel
+    count, total, width = len(algorithm.inputs), len(algorithm.arguments), number.width
+    outputs = tuple((k, spec.zeroed, spec.symmetric) for k, spec in enumerate(algorithm.outputs, count))
+
+    def many(ints, reals, pointers, meta, work, start, stop):
+        tree = tree_of(ints, ints, reals)
+        view = view_of(ints, tail(work, meta[META * total + STAGE]))
+        for j, zeroed, symmetric in outputs:
+            if zeroed:
+                clear(tail(work, meta[META * j + STAGE]), meta[META * j + SIZE], symmetric)
+        status = 0
+        for sample in range(start, stop, width):
+            for j in range(count):
+                size = meta[META * j + SIZE]
+                packed = tail(work, meta[META * j + STAGE])
+                pack(packed, size, width, pointers[j], sample, stop, meta[META * j + STRIDE])
+                if holds_non_finite(packed, size):
+                    status |= NOT_FINITE
+            status |= refusal(tree, configurations_of(pointers, meta, work, 0))
+            run(tree, *inputs_of(pointers, meta, work, 0), view, *outputs_of(pointers, meta, work, 0))
+            for j, _, symmetric in outputs:
+                packed = tail(work, meta[META * j + STAGE])
+                size, stride = meta[META * j + SIZE], meta[META * j + STRIDE]
+                if symmetric:
+                    unpack_symmetric(packed, size, width, pointers[j], sample, stop, stride)
+                else:
+                    unpack(packed, size, width, pointers[j], sample, stop, stride)
+        return status
+
+    return Entry(many, (*parts.types, INT, INT))
