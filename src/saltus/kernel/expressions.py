@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from saltus.kernel import primitives
 from saltus.kernel.assembly import FLAGS, Code
+from saltus.kernel.sources import KernelError
 from saltus.kernel.tuples import DEFINITIONS, NUMBER_CLASSES, is_kernel
 from saltus.kernel.values import BOOL, INT, Column, Group, Known, Real, Span, Value, common_type, settled
 from saltus.kernel.words import described
@@ -53,8 +54,11 @@ class Expressions(Code):
     watched: dict[int, bool]
     """Values that a loop carries along, by identity: whether they were read."""
 
-    def refuse(self, node: ast.AST, why: str) -> NoReturn:
+    def place_of(self, node: ast.AST) -> str:
         raise NotImplementedError
+
+    def refuse(self, node: ast.AST, why: str) -> NoReturn:
+        raise KernelError(f"{self.place_of(node)}: {why}")
 
     def call(self, function: Any, values: Sequence[Any]) -> Any:
         raise NotImplementedError
@@ -174,11 +178,22 @@ class Expressions(Code):
                 self.refuse(node, f"{described(node.op)} of integers")
             if {a.type, b.type} == {BOOL} and integer in ("or", "and"):
                 return Value(BOOL, self.op(f"{integer} i1 {a.text}, {b.text}"))
-            return Value(INT, self.calculate(integer, self.integer(a), self.integer(b)))
+            x, y = self.integer(a), self.integer(b)
+            return Value(
+                INT, self.floored(integer, x, y) if integer in ("sdiv", "srem") else self.calculate(integer, x, y)
+            )
         ty = primitives.wider(a, b)
         if real is None or ty is None:
             self.refuse(node, f"{described(node.op)} of {a.type} and {b.type}")
         return self.arithmetic(real, a, b, ty)
+
+    def floored(self, instruction: str, a: str, b: str) -> str:
+        """Whole quotients and remainders as Python has them: LLVM rounds towards zero."""
+        found, rest = self.op(f"{instruction} i64 {a}, {b}"), self.op(f"srem i64 {a}, {b}")
+        apart = self.op(f"icmp slt i64 {self.op(f'xor i64 {rest}, {b}')}, 0")
+        off = self.op(f"and i1 {apart}, {self.op(f'icmp ne i64 {rest}, 0')}")
+        other = self.calculate("sub", found, 1) if instruction == "sdiv" else self.calculate("add", found, b)
+        return self.op(f"select i1 {off}, i64 {other}, i64 {found}")
 
     def of_Compare(self, node: ast.Compare) -> Any:
         return self.truth(self.condition(node))
@@ -307,9 +322,15 @@ class Expressions(Code):
                 self.refuse(node, f"{name}: {error}")
             if answer is not NotImplemented:
                 return answer
-        if is_kernel(function):
+        return self.enter(node, function, values) if is_kernel(function) else self.defined(node, function, values)
+
+    def enter(self, node: ast.AST, function: Any, values: list[Any]) -> Any:
+        """A call of a kernel; errors within it tell the way that led there."""
+        try:
             return self.call(function, values)
-        return self.defined(node, function, values)
+        except KernelError as error:
+            error.add_note(f"called from {self.place_of(node)}")
+            raise
 
     def defined(self, node: ast.AST, op: Any, values: list[Any]) -> Any:
         """The definition of an operator or elementary function for these classes."""
@@ -318,7 +339,7 @@ class Expressions(Code):
                 is_scalar(value) if cls is None else isinstance(value, Group) and value.cls is cls
                 for value, cls in zip(values, operands, strict=True)
             ):
-                return self.call(function, [self.solid(value) for value in values])
+                return self.enter(node, function, [self.solid(value) for value in values])
         name = getattr(op, "__name__", op)
         if op not in DEFINITIONS:
             self.refuse(node, f"calls {name}, which is no kernel")

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 from saltus.kernel import primitives
 from saltus.kernel.assembly import Module
 from saltus.kernel.expressions import Conflict, Expressions, is_integer
-from saltus.kernel.sources import KernelError, names_of, syntax_of
+from saltus.kernel.sources import names_of, syntax_of
 from saltus.kernel.values import INT, Group, Known, Record, Value, common_type, rebuilt, settled
 from saltus.kernel.words import described
 
@@ -34,13 +34,16 @@ class Compiler:
     def __init__(self) -> None:
         self.module = Module()
         self.made: dict[Any, Made] = {}
-        self.begun = 0
+        self.begun: set[Any] = set()
 
     def function(self, function: Any, types: tuple[Any, ...]) -> Made:
         key = (function, types)
         if key not in self.made:
-            self.begun += 1
-            self.made[key] = Walk(self, function, types).run(f"{function.__name__}.{self.begun}")
+            walk = Walk(self, function, types)
+            if key in self.begun:
+                walk.refuse(walk.tree, "calls itself")
+            self.begun.add(key)
+            self.made[key] = walk.run(f"{function.__name__}.{len(self.begun)}")
         return self.made[key]
 
     def entry(self, function: Any, types: tuple[Any, ...], symbol: str) -> None:
@@ -133,9 +136,9 @@ class Walk(Expressions):
             return rebuilt(made.result, [answer])
         return rebuilt(made.result, [self.op(f"extractvalue {back} {answer}, {k}") for k in range(len(leaves))])
 
-    def refuse(self, node: ast.AST, why: str) -> NoReturn:
+    def place_of(self, node: ast.AST) -> str:
         line = getattr(node, "lineno", self.tree.lineno)
-        raise KernelError(f"{self.file}:{line}: kernel {self.function.__name__}: {why}")
+        return f"{self.file}:{line}: kernel {self.function.__name__}"
 
     # ------------------------------------------------------------------------------------------------ where ways meet
 
@@ -252,45 +255,61 @@ class Walk(Expressions):
         ):
             self.count(node, [self.value(each) for each in around.args])
             return
-        for part in self.parts(around, self.value(around)):  # known: unrolled
+        self.unroll(node, self.parts(around, self.value(around)))
+
+    def unroll(self, node: ast.For, parts: Sequence[Any]) -> None:
+        """A loop over a tuple."""
+        after, broken = self.new_label(), list[tuple[str, dict[str, Any]]]()
+        for part in parts:
+            if not self.open:
+                break
+            loop = Loop(self.new_label(), after, [], broken)
+            self.loops.append(loop)
             self.put(node.target, part)
             self.block(node.body)
+            self.loops.pop()
+            self.gather(loop.again, loop.continued)
+        self.gather(after, broken)
+
+    def gather(self, label: str, arrivals: list[tuple[str, dict[str, Any]]]) -> None:
+        """Go on where others have jumped to, if any have."""
+        if arrivals:
+            if self.open:
+                arrivals.append((self.label, self.env))
+                self.jump(label)
+            self.start(label)
+            self.env = self.meet(arrivals)
 
     def count(self, node: ast.For, ends: list[Any]) -> None:
         """A loop over a range."""
         if not isinstance(node.target, ast.Name):
             self.refuse(node, "a loop over a range has one name")
-        if not all(is_integer(end) for end in ends):
-            self.refuse(node, "the ends of a range are integers")
+        if not (1 <= len(ends) <= 3 and all(map(is_integer, ends))):
+            self.refuse(node, "a range takes one to three integers")
         start, stop, step = [Known(0), *ends, Known(1)] if len(ends) == 1 else [*ends, Known(1)][:3]
-        if not isinstance(step, Known) or not step.value:
-            if not isinstance(step, Value):
-                self.refuse(node, "the step of a range is 0")
-            down = False
-        else:
-            down = step.value < 0
-        index: list[str] = []
+        if step == Known(0):
+            self.refuse(node, "the step of a range is 0")
+        down = isinstance(step, Known) and step.value < 0  # one that is not known goes up
+        first, end, origin = self.integer(start), self.integer(stop), self.label
+        name, index = node.target.id, self.new_name()
+        line = 0
 
         def begin() -> str:
-            at = self.new_name()
-            index.append(at)
-            self.lines.append("")  # its phi, once the next index is known
-            index.append(str(len(self.lines) - 1))
-            return self.op(f"icmp {'sgt' if down else 'slt'} i64 {at}, {self.integer(stop)}")
-
-        first, limit = self.integer(start), self.integer(stop)
-        stop = Value(INT, limit)
-        origin = self.label
+            nonlocal line
+            line = len(self.lines)
+            self.lines.append("")  # the index's phi, once the next one is known
+            self.env[name] = Conflict("the index of a loop that has ended")
+            return self.op(f"icmp {'sgt' if down else 'slt'} i64 {index}, {end}")
 
         def body() -> None:
-            self.env[node.target.id] = Value(INT, index[0])  # type: ignore[attr-defined]
+            self.env[name] = Value(INT, index)
             self.block(node.body)
 
         def again() -> None:
-            following = self.calculate("add", index[0], self.integer(step))
-            self.lines[int(index[1])] = f"  {index[0]} = phi i64 [{first}, %{origin}], [{following}, %{self.label}]"
+            following = self.calculate("add", index, self.integer(step))
+            self.lines[line] = f"  {index} = phi i64 [{first}, %{origin}], [{following}, %{self.label}]"
 
-        self.repeat(node, begin, body, again, {node.target.id})
+        self.repeat(node, begin, body, again, {name})
 
     def do_While(self, node: ast.While) -> None:
         if node.orelse:
@@ -307,7 +326,8 @@ class Walk(Expressions):
         own: set[str],
     ) -> None:  # fmt: skip
         """A loop: what it changes comes from before it, or from its last round."""
-        for name in assigned(node.body) - own:
+        changed = sorted(assigned(node.body) - own)
+        for name in changed:
             if name in self.env and not isinstance(self.env[name], Conflict):
                 self.env[name] = self.solid(self.env[name])
         origin, before = self.label, dict(self.env)
@@ -315,11 +335,12 @@ class Walk(Expressions):
         self.jump(check)
         self.start(check)
         carried: dict[str, tuple[Any, int]] = {}
-        for name in sorted(assigned(node.body) - own):
+        for name in changed:
             value = before.get(name)
-            if value is None or isinstance(value, (Known, Conflict)):
+            if value is None or isinstance(value, Conflict):
                 continue
-            held = rebuilt(value.type, [self.new_name() for _ in value.texts])
+            known = isinstance(value, Known)
+            held = Known(value.value) if known else rebuilt(value.type, [self.new_name() for _ in value.texts])
             carried[name] = held, len(self.lines)
             self.lines.extend("" for _ in value.texts)  # their phis, once the last round is known
             self.env[name] = held
