@@ -53,10 +53,10 @@ format: venv
 	$(BIN)/ruff format
 
 warmup: venv
-	$(BIN)/python -m saltus.kernel.warmup $(JOBS)
+	$(BIN)/python -m saltus.kernel.warmup $(JOBS) one many single
 
 compiled: venv
-	$(BIN)/python -m saltus.kernel.warmup $(JOBS) double
+	$(BIN)/python -m saltus.kernel.warmup $(JOBS) one many
 
 # Within a quarter of an hour on two cores; what takes longer for what it tells is in `make slow`.
 test: venv

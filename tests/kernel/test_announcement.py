@@ -60,12 +60,8 @@ def package(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("package")
 def test_warming_up_tells_of_every_function() -> None:
     told: list[tuple[int, int, str]] = []
-    warmup.warmup(2, lambda *each: told.append(each))
-    names = [
-        f"{algorithm.name} for {number.name}"
-        for number, _ in warmup.jobs()
-        for algorithm, _ in warmup.functions(number)
-    ]
+    warmup.warmup(2, lambda *each: told.append(each), ("one", "many"))
+    names = [job.name for job in warmup.jobs(("one", "many"))]
     total = len(names)
     assert [done for done, _, _ in told] == list(range(1, total + 1))
     assert {of for _, of, _ in told} == {total}
@@ -75,9 +71,9 @@ def test_warming_up_tells_of_every_function() -> None:
 @pytest.mark.slow
 @pytest.mark.usefixtures("package")
 def test_warming_up_on_the_command_line(capfd: pytest.CaptureFixture[str]) -> None:
-    warmup.warmup(2, warmup.print_progress)
+    warmup.warmup(2, warmup.print_progress, ("one", "many"))
     lines = capfd.readouterr().out.splitlines()
-    total = sum(len(warmup.functions(number)) for number, _ in warmup.jobs())
+    total = len(warmup.jobs(("one", "many")))
     assert len(lines) == 10 and lines[-1] == f"compiled {total} of {total} functions"
 
 

@@ -18,6 +18,7 @@ import numpy as np
 import saltus as sl
 from saltus.arrays import Array
 from saltus.constraints.dynamics import METHODS, TAKE_ROWS, TREES_ONLY
+from saltus.constraints.scale import levers
 from tests import oracles
 from tools.fuzz.dense import RANK, Problem, Sample, row_units, sensitivity
 from tools.fuzz.robots import Units, random_q, random_robot
@@ -215,8 +216,9 @@ def judge(
     contradictory = problem.clear and problem.miss > CONTRADICTORY[dtype]
     tally[f"{dtype} {name}{', contradictory' if contradictory else ''}"] += 1
 
-    rounding = float(np.finfo(dtype).eps) * (np.abs(problem.J) @ np.abs(problem.solution[0]))
-    stopped = problem.left(np.maximum(tolerance / row_units(u, constraints), rounding))  # what `limit` allows
+    near = float((np.abs(problem.solution[0] * u.v) * levers(u.model, constraints)).max(initial=0.0))
+    limit = max(tolerance, float(np.finfo(dtype).eps) * near)  # as convergence.py has it
+    stopped = problem.left(limit / row_units(u, constraints))
 
     def off(
         what: str, ours: Array, right: Array, size: float, which: int, times: float = 1.0, more: float = 0.0

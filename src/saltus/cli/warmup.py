@@ -1,4 +1,4 @@
-"""`saltus warmup`: everything compiled ahead."""
+"""`saltus warmup`: functions compiled ahead."""
 
 from __future__ import annotations
 
@@ -12,18 +12,31 @@ from saltus.kernel.native import cache_folder
 
 
 def warmup(
+    functions: Annotated[list[str] | None, typer.Argument(help="Names such as aba; by default all there are.")] = None,
     jobs: Annotated[int | None, typer.Option(help="Processes at a time; by default one a core.", min=1)] = None,
 ) -> None:
-    """Compile all functions ahead of their first use.
+    """Compile functions ahead of their first use.
 
-    For calls of one robot, and for batches in double and single precision. It
-    takes some minutes, once for each machine and version; what is compiled
-    already takes no time. Ctrl-C loses nothing: the next time, it goes on
-    from there.
+    In every form: for one robot, for batches in double and single precision,
+    and for derivatives along directions. What a wheel has brought along, or
+    is compiled already, takes no time. Ctrl-C loses nothing: the next time,
+    it goes on from there.
     """
-    from saltus.kernel.warmup import print_progress
+    from saltus.kernel.target import target
+    from saltus.kernel.warmup import FORMS, print_progress
+    from saltus.kernel.warmup import jobs as jobs_of
     from saltus.kernel.warmup import warmup as compile_all
 
+    names = functions or []
+    try:
+        counts = {form: len(jobs_of([form], names)) for form in FORMS}
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
+    OUT.print(
+        f"{sum(counts.values())} functions for {target().name}: {counts['one']} for one robot, {counts['many']} and "
+        f"{counts['single']} for batches in double and single precision, {counts['slopes']} for slopes",
+        soft_wrap=True,
+    )
     begin = perf_counter()
     with progress_bar() as bar:
         task = bar.add_task("compiling", total=None)
@@ -31,5 +44,5 @@ def warmup(
         def show(done: int, total: int, name: str) -> None:
             bar.update(task, completed=done, total=total, description=f"compiled {name:<40}")
 
-        compile_all(jobs, print_progress if bar.disable else show)
-    OUT.print(f"all functions are ready in {cache_folder()} ({perf_counter() - begin:.1f} s)", soft_wrap=True)
+        compile_all(jobs, print_progress if bar.disable else show, names=names)
+    OUT.print(f"all are ready in {cache_folder()} ({perf_counter() - begin:.1f} s)", soft_wrap=True)

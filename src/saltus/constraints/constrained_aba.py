@@ -27,7 +27,7 @@ away and shows (convergence.py). Loops: loop_aba.py.
 
 from __future__ import annotations
 
-from saltus.constraints.convergence import conclude, goes_on, least_sizes, limit, relative_step, sized
+from saltus.constraints.convergence import conclude, goes_on, least_sizes, limit, relative_step, remaining, sized
 from saltus.constraints.measure import contact_goal, largest_row, load_rows, store_rows, weighted
 from saltus.constraints.tables import constrained
 from saltus.kernel import Layout, kernel, ld, lift, maximum, select, some, st, zero
@@ -81,7 +81,8 @@ def _constrained_aba(tree, q, v, tau, active, target, start, w, a, forces, repor
         st(a, k, w.joint[k])
     for c in range(tree.nc):  # the multipliers that belong to these accelerations
         store_rows(tree, c, w.push[c] - weighted(tree, c, w.miss[c], lift(1.0, o)), forces)
-    conclude(tree, count, maximum(residual, near * tree.rounding[0]), change, step, limit(tree, near), report)
+    residual, error = maximum(residual, near * tree.rounding[0]), remaining(step, before)
+    conclude(tree, count, residual, change, error, limit(tree, near), report)
 
 
 @kernel

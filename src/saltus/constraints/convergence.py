@@ -4,7 +4,7 @@
 |---|---|---|
 | `residual` | largest row that is left of the constraints | at most `limit`: they are met |
 | `change` | its largest change by the last iteration | at most `limit`: they contradict each other, and stand still |
-| `step` | largest last change of an acceleration, by their size | at most `settled`; or it shrinks no more |
+| `step` | largest last change of an acceleration, by their size | `remaining` is at most `settled`; or it shrinks no more |
 
 `limit` is the tolerance, or what rounding leaves of accelerations as far as they move a constraint (`near`). An
 iteration starts from what accelerations leave of the equations of motion, not from what they were meant to leave, so that
@@ -20,8 +20,11 @@ from typing import NamedTuple
 from saltus.constraints.report import Status
 from saltus.kernel import Scalar, fabs, kernel, less, lift, maximum, minimum, select, st
 
-SHRINKING = 0.5
+SHRINKING = 0.9
 """Steps that are not below so much of the one before are what rounding makes."""
+
+SLOWEST = 0.95
+"""Of the factors by which steps shrink, the largest that can be told from rounding."""
 
 CONVERGED, LEAST_SQUARES, STOPPED, INACCURATE = (
     float(status) for status in (Status.CONVERGED, Status.LEAST_SQUARES, Status.STOPPED, Status.INACCURATE)
@@ -34,7 +37,8 @@ BARELY = 1.001
 
 
 class Sizes(NamedTuple):
-    """The largest step and the largest acceleration of a joint; and the same as far as they move a constraint."""
+    """The largest step and the largest acceleration of a joint, turns counted by how far they move the robot; and the same
+    as far as they move a constraint."""
 
     step: Scalar
     all: Scalar
@@ -53,9 +57,12 @@ def least_sizes(tree, o):
 @kernel
 def sized(tree, k, step, acceleration, s):
     """Sizes with those of degree of freedom k."""
-    step, size, lever = fabs(step), fabs(acceleration), tree.lever[k]
+    step, size, lever, reach = fabs(step), fabs(acceleration), tree.lever[k], tree.reach[k]
     return Sizes(
-        maximum(s.step, step), maximum(s.all, size), maximum(s.near_step, step * lever), maximum(s.near, size * lever)
+        maximum(s.step, step * reach),
+        maximum(s.all, size * reach),
+        maximum(s.near_step, step * lever),
+        maximum(s.near, size * lever),
     )
 
 
@@ -71,10 +78,18 @@ def limit(tree, near):
 
 
 @kernel
+def remaining(step, before):
+    """The error that a step may have left, `before` being the one before: if steps go on shrinking by the same factor r, all
+    that are to come add up to r / (1 - r) of it; and it counts as no smaller than the step."""
+    factor = minimum(step / (before + NOTHING), lift(SLOWEST, step))
+    return step * maximum(factor / (1.0 - factor), lift(1.0, step))
+
+
+@kernel
 def goes_on(tree, residual, change, step, before, near):
     """Whether another iteration is worth it; `before` is the step before the last."""
     missed = minimum(residual, change) - limit(tree, near)
-    unsettled = minimum(step - tree.settled[0], SHRINKING * before - step)
+    unsettled = minimum(remaining(step, before) - tree.settled[0], SHRINKING * before - step)
     return less(0.0, maximum(missed, unsettled))
 
 

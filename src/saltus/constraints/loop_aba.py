@@ -32,7 +32,7 @@ the tree. A contact is a constraint whose body b is the world.
 from __future__ import annotations
 
 from saltus.constraints.constrained_aba import as_force
-from saltus.constraints.convergence import conclude, goes_on, least_sizes, limit, relative_step, sized
+from saltus.constraints.convergence import conclude, goes_on, least_sizes, limit, relative_step, remaining, sized
 from saltus.constraints.measure import largest_row, load_rows, separation, store_rows, weighted
 from saltus.constraints.six import Six, act_six, less_product, row, symmetric_part, transposed
 from saltus.constraints.tables import constrained
@@ -96,7 +96,8 @@ def _loop_aba(tree, q, v, tau, active, target, start, w, a, forces, report):
             going = goes_on(tree, residual, change, step, before, near)
     for c in range(tree.nc):
         store_rows(tree, c, w.push[c], forces)
-    conclude(tree, count, maximum(residual, near * tree.rounding[0]), change, step, limit(tree, near), report)
+    residual, error = maximum(residual, near * tree.rounding[0]), remaining(step, before)
+    conclude(tree, count, residual, change, error, limit(tree, near), report)
 
 
 @kernel

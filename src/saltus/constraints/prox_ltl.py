@@ -25,7 +25,7 @@ sections III and IV, algorithm 1.
 
 from __future__ import annotations
 
-from saltus.constraints.convergence import conclude, goes_on, least_sizes, limit
+from saltus.constraints.convergence import conclude, goes_on, least_sizes, limit, remaining
 from saltus.constraints.dense import factor_block, solve_block
 from saltus.constraints.prox_ltls import take_step
 from saltus.constraints.system import AXES, BODIES, aim_rows, collect_bodies, move_bodies, take_rows
@@ -97,7 +97,8 @@ def settle(tree, least, w, a, forces, report):
             going = goes_on(tree, residual, change, step, before, near)
     for r in range(tree.nm):
         st(forces, r, ld(w.push, r))
-    conclude(tree, count, maximum(residual, near * tree.rounding[0]), change, step, limit(tree, near), report)
+    residual, error = maximum(residual, near * tree.rounding[0]), remaining(step, before)
+    conclude(tree, count, residual, change, error, limit(tree, near), report)
 
 
 @kernel

@@ -25,7 +25,16 @@ Reference: A. Sathya, J. Carpentier, Constrained articulated body dynamics algor
 
 from __future__ import annotations
 
-from saltus.constraints.convergence import NOTHING, conclude, goes_on, least_sizes, limit, relative_step, sized
+from saltus.constraints.convergence import (
+    NOTHING,
+    conclude,
+    goes_on,
+    least_sizes,
+    limit,
+    relative_step,
+    remaining,
+    sized,
+)
 from saltus.constraints.system import AXES, BODIES, aim_rows, move_bodies, take_rows
 from saltus.constraints.tables import constrained
 from saltus.dynamics.ltl import factor, solve
@@ -80,7 +89,8 @@ def _prox_ltls(tree, q, v, tau, active, target, start, rows, w, a, forces, repor
     for r in range(tree.nm):
         st(forces, r, w.push[r])
     step = maximum(step, unbalanced(tree, w, a))
-    conclude(tree, count, maximum(residual, near * tree.rounding[0]), change, step, limit(tree, near), report)
+    residual, error = maximum(residual, near * tree.rounding[0]), remaining(step, before)
+    conclude(tree, count, residual, change, error, limit(tree, near), report)
 
 
 @kernel

@@ -113,6 +113,20 @@ def levers(model: Model, constraints: Sequence[Constraint]) -> Array:
     return found
 
 
+def reaches(model: Model) -> Array:
+    """What makes one unit of each degree of freedom (nv,) comparable to those of others [m]: 1 for those that slide; for
+    those that turn, the size of the robot: the largest distance from its first joint to another, or to a centre of mass,
+    or a radius of gyration, all joints at zero."""
+    placements, _ = _at_zero(model)
+    origin, far = placements[min(1, model.njoints - 1)][:3, 3], [0.0]
+    for joint, X in zip(model.joints[1:], placements[1:], strict=True):
+        center = X[:3, :3] @ joint.com + X[:3, 3]
+        far += [float(np.linalg.norm(point - origin)) for point in (X[:3, 3], center)]
+        if joint.mass > 0:
+            far.append(float(np.sqrt(max(np.trace(joint.inertia), 0.0) / joint.mass)))
+    return np.array([1.0 if axis < 3 else max(far) or 1.0 for joint in model.joints[1:] for axis in AXES[joint.kind]])
+
+
 SAMPLES = 64
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from saltus.constraints.constraint import Constraint
 from saltus.constraints.nodes import NOTHING, Places, Plan, find_nodes
-from saltus.constraints.scale import levers
+from saltus.constraints.scale import levers, reaches
 from saltus.constraints.ties import find_ties
 from saltus.kernel import Layout, declare
 from saltus.model.checks import Array, ModelError
@@ -52,13 +52,13 @@ ties.py."""
 
 CONSTRAINT_REALS: Layout = REALS.extended(
     one=dict.fromkeys(("tolerance", "rounding", "settled")),
-    nv={"lever": None},
+    nv={"lever": None, "reach": None},
     nc={"place_a": SE3, "place_b": SE3, "weight": Motion, "stiffness": Sym6, "kp": None, "kd": None},
     nm={"mu": None, "row_force": Force},
 )
-"""`lever`: how far a degree of freedom moves constraints (scale.py). `tolerance`, `rounding`, `settled`: convergence.py.
-`mu`: of each row. `row_force`: of the row at each place, its unit force on body a. `weight`: 1 / mu of each of the six, 0
-where a constraint has no such row. `stiffness`: K^T diag(weight) K in the frame of body a."""
+"""`lever`: how far a degree of freedom moves constraints; `reach`: and the robot (scale.py). `tolerance`, `rounding`,
+`settled`: convergence.py. `mu`: of each row. `row_force`: of the row at each place, its unit force on body a. `weight`:
+1 / mu of each of the six, 0 where a constraint has no such row. `stiffness`: K^T diag(weight) K in the frame of body a."""
 
 constrained = partial(declare, tables(CONSTRAINT_INTS, CONSTRAINT_REALS))
 """The decorator of every algorithm on constrained models."""
@@ -144,8 +144,8 @@ class ConstrainedModel:
                 ints.first_mover[c], ints.end_mover[c] = start, start + len(dofs)
                 for k in dofs:
                     ints.mover[start], start = k, start + 1
-            for k, lever in enumerate(levers(model, self.constraints)):
-                reals.lever[k] = lever
+            for name, values in (("lever", levers(model, self.constraints)), ("reach", reaches(model))):
+                fill_field(getattr(reals, name), values.tolist())
             start = 0
             for firsts, ends, lists in (
                 (ints.first_touched, ints.end_touched, touched),
@@ -272,7 +272,7 @@ def fill_supports(ints: Any, model: Model, thorough: bool) -> None:
             field[i] = 1
 
 
-def fill_field(field: Any, values: Sequence[int]) -> None:
+def fill_field(field: Any, values: Sequence[float]) -> None:
     for k, value in enumerate(values):
         field[k] = value
 

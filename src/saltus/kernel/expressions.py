@@ -5,14 +5,34 @@ from __future__ import annotations
 import ast
 import builtins
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
+from functools import partial
 from typing import Any, NamedTuple, NoReturn
 
 from saltus.kernel import primitives
 from saltus.kernel.assembly import FLAGS, Code
 from saltus.kernel.sources import KernelError
 from saltus.kernel.tuples import DEFINITIONS, NUMBER_CLASSES, is_kernel
-from saltus.kernel.values import BOOL, INT, Column, Group, Known, Real, Span, Value, common_type, settled
+from saltus.kernel.values import (
+    BOOL,
+    INT,
+    VECTOR,
+    Column,
+    Group,
+    Known,
+    Real,
+    Record,
+    RefusedError,
+    Span,
+    Value,
+    is_integer,
+    is_plain,
+    kind_of,
+    known,
+    register_of,
+    settled,
+    whole,
+)
 from saltus.kernel.words import described
 
 OPERATORS: dict[type, tuple[Callable[..., Any], str | None, str | None]] = {
@@ -49,10 +69,12 @@ class Expressions(Code):
 
     env: dict[str, Any]
     """What names stand for at this place."""
+    own: frozenset[str]
+    """Names that the function binds somewhere: those that are not bound yet are not looked for outside."""
     outside: dict[str, Any]
     """What the function sees around it."""
-    watched: dict[int, bool]
-    """Values that a loop carries along, by identity: whether they were read."""
+    bits: int
+    """Of the numbers that the module is compiled for: what literals become."""
 
     def place_of(self, node: ast.AST) -> str:
         raise NotImplementedError
@@ -70,44 +92,38 @@ class Expressions(Code):
         method = getattr(self, "of_" + type(node).__name__, None)
         if method is None:
             self.refuse(node, f"the language has no {described(node)}")
-        return method(node)
+        try:
+            return method(node)
+        except RefusedError as error:
+            self.refuse(node, str(error))
 
     def of_Constant(self, node: ast.Constant) -> Any:
         return Known(node.value)
 
     def of_Name(self, node: ast.Name) -> Any:
-        return self.name(node)
-
-    def name(self, node: ast.Name) -> Any:
         value = self.env.get(node.id)
-        if value is None:
+        if value is None and node.id not in self.own:
             if node.id in self.outside:
-                return Known(self.outside[node.id])
+                return known(self.outside[node.id])
             if hasattr(builtins, node.id):
                 return Known(getattr(builtins, node.id))
+        if value is None:
             self.refuse(node, f"{node.id} is not bound")
         if isinstance(value, Conflict):
             self.refuse(node, f"{node.id} is {value.why}")
-        if id(value) in self.watched:
-            self.watched[id(value)] = True
         return value
 
     def of_Attribute(self, node: ast.Attribute) -> Any:
         owner = self.value(node.value)
-        if isinstance(owner, Known):
-            try:
-                return Known(getattr(owner.value, node.attr))
-            except AttributeError:
-                self.refuse(node, f"{owner.value!r} has no attribute {node.attr}")
-        if not isinstance(owner, Group) or owner.cls is None or node.attr not in owner.cls._fields:  # type: ignore[attr-defined]
+        if isinstance(owner, Known) and hasattr(owner.value, node.attr):
+            return known(getattr(owner.value, node.attr))
+        fields = getattr(owner.cls, "_fields", ()) if isinstance(owner, Group) else ()
+        if node.attr not in fields:
             self.refuse(node, f"{owner.type} has no attribute {node.attr}")
-        return owner.parts[owner.cls._fields.index(node.attr)]  # type: ignore[attr-defined]
+        return owner.parts[fields.index(node.attr)]
 
     def of_Tuple(self, node: ast.Tuple) -> Any:
-        parts = self.values(node.elts)
-        if all(isinstance(part, Known) for part in parts):
-            return Known(tuple(part.value for part in parts))
-        return Group(None, tuple(parts))
+        return Group(None, tuple(self.values(node.elts)))
 
     def values(self, nodes: Sequence[ast.expr]) -> list[Any]:
         found: list[Any] = []
@@ -119,27 +135,23 @@ class Expressions(Code):
         return found
 
     def parts(self, node: ast.AST, value: Any) -> tuple[Any, ...]:
-        if isinstance(value, Group):
-            return value.parts
-        if isinstance(value, Known) and isinstance(value.value, tuple):
-            return tuple(map(Known, value.value))
-        self.refuse(node, f"expected a tuple, found {value.type}")
+        if not isinstance(value, Group):
+            self.refuse(node, f"expected a tuple, found {value.type}")
+        return value.parts
 
     def of_Subscript(self, node: ast.Subscript) -> Any:
         owner, index = self.value(node.value), self.value(node.slice)
-        if isinstance(owner, Group) or (isinstance(owner, Known) and isinstance(owner.value, tuple)):
-            parts = self.parts(node, owner)
-            if not (
-                isinstance(index, Known) and isinstance(index.value, int) and -len(parts) <= index.value < len(parts)
-            ):
-                self.refuse(node, f"{index.type} as the index of {owner.type}, expected a literal within it")
-            return parts[index.value]
-        self.check_index(node, owner, index)
-        return primitives.load_at(self, owner, index)
+        if not isinstance(owner, Group):
+            self.check_index(node, owner, index)
+            return primitives.load_at(self, owner, index)
+        count = len(owner.parts)
+        if not (isinstance(index, Known) and is_integer(index) and -count <= index.value < count):
+            self.refuse(node, f"{index.type} as the index of {owner.type}, expected a literal within it")
+        return owner.parts[index.value]
 
     def check_index(self, node: ast.AST, owner: Any, index: Any) -> None:
         if not isinstance(owner.type, (Span, Column)):
-            self.refuse(node, f"{owner.type} has no elements, expected an array or a field")
+            self.refuse(node, f"{owner.type} has no elements, expected an array, a field or a tuple")
         if not is_integer(index):
             self.refuse(node, f"{index.type} as an index, expected an integer")
 
@@ -149,43 +161,59 @@ class Expressions(Code):
         value = self.value(node.operand)
         if not isinstance(node.op, ast.USub):
             self.refuse(node, f"the language has no {described(node.op)}")
-        if isinstance(value, Known):
-            return Known(-value.value)
         if isinstance(value, Group):
             return self.defined(node, operator.neg, [value])
+        if not is_plain(value):
+            self.refuse(node, f"the language has no sign - of {value.type}")
+        if isinstance(value, Known):
+            return Known(-value.value)
         if value.type == INT:
             return Value(INT, self.calculate("sub", 0, value.text))
-        if not isinstance(value.type, Real):
-            self.refuse(node, f"- of {value.type}")
         return Value(value.type, self.op(f"fneg {FLAGS} {value.type.leaves[0]} {value.text}"))
 
     def of_BinOp(self, node: ast.BinOp) -> Any:
         a, b = self.value(node.left), self.value(node.right)
         if type(node.op) not in OPERATORS:
             self.refuse(node, f"the language has no {described(node.op)}")
-        known, real, integer = OPERATORS[type(node.op)]
+        python, real, integer = OPERATORS[type(node.op)]
         if isinstance(a, Known) and isinstance(b, Known):
             try:
-                return Known(known(a.value, b.value))
-            except (TypeError, ArithmeticError) as error:
+                return known(python(a.value, b.value))
+            except (TypeError, ValueError, ArithmeticError) as error:
                 self.refuse(node, str(error))
         if isinstance(a, Group) or isinstance(b, Group):
-            if known is operator.add and all(is_plain_tuple(x) for x in (a, b)):
+            if python is operator.add and all(isinstance(x, Group) and x.cls is None for x in (a, b)):
                 return Group(None, self.parts(node, a) + self.parts(node, b))
-            return self.defined(node, known, [a, b])
+            return self.defined(node, python, [a, b])
+        if VECTOR in (a.type, b.type):
+            return self.vectors(node, a, b)
         if is_integer(a) and is_integer(b):
-            if integer is None:
-                self.refuse(node, f"{described(node.op)} of integers")
-            if {a.type, b.type} == {BOOL} and integer in ("or", "and"):
-                return Value(BOOL, self.op(f"{integer} i1 {a.text}, {b.text}"))
-            x, y = self.integer(a), self.integer(b)
-            return Value(
-                INT, self.floored(integer, x, y) if integer in ("sdiv", "srem") else self.calculate(integer, x, y)
-            )
-        ty = primitives.wider(a, b)
+            return self.whole_numbers(node, integer, a, b)
+        ty = primitives.wider(self, a, b)
         if real is None or ty is None:
-            self.refuse(node, f"{described(node.op)} of {a.type} and {b.type}")
+            self.refuse(node, f"the language has no {described(node.op)} of {a.type} and {b.type}")
         return self.arithmetic(real, a, b, ty)
+
+    def whole_numbers(self, node: ast.BinOp, instruction: str | None, a: Any, b: Any) -> Any:
+        if instruction is None:
+            instead = "; // rounds down, and `1.0 * k` is a number" if isinstance(node.op, ast.Div) else ""
+            self.refuse(node, f"the language has no {described(node.op)} of integers{instead}")
+        if a.type == b.type == BOOL and instruction in ("or", "and"):
+            return Value(BOOL, self.op(f"{instruction} i1 {a.text}, {b.text}"))
+        x, y = self.integer(a), self.integer(b)
+        if instruction not in ("sdiv", "srem"):
+            return Value(INT, self.calculate(instruction, x, y))
+        if y == "0":
+            self.refuse(node, "integer division by zero")
+        return Value(INT, self.floored(instruction, x, y))
+
+    def vectors(self, node: ast.BinOp, a: Any, b: Any) -> Any:
+        """What quads have definitions of, where they are tuples."""
+        if a.type == b.type == VECTOR and isinstance(node.op, (ast.Add, ast.Sub)):
+            return self.arithmetic("fadd" if isinstance(node.op, ast.Add) else "fsub", a, b, VECTOR)
+        if a.type == VECTOR and is_plain(b) and isinstance(node.op, ast.Mult):
+            return self.arithmetic("fmul", a, Value(VECTOR, self.real(b, VECTOR)), VECTOR)
+        self.refuse(node, f"the language has no {described(node.op)} of {a.type} and {b.type}")
 
     def floored(self, instruction: str, a: str, b: str) -> str:
         """Whole quotients and remainders as Python has them: LLVM rounds towards zero."""
@@ -199,7 +227,18 @@ class Expressions(Code):
         return self.truth(self.condition(node))
 
     def of_BoolOp(self, node: ast.BoolOp) -> Any:
-        return self.truth(self.condition(node))
+        return self.truth(self.junction(isinstance(node.op, ast.Or), [partial(self.boolean, x) for x in node.values]))
+
+    def boolean(self, node: ast.expr) -> bool | str:
+        """An operand of `and` or `or` where their value matters: in Python, that is one of the operands itself."""
+        value = self.value(node)
+        if isinstance(value, Known) and isinstance(value.value, bool):
+            return value.value
+        if value.type != BOOL:
+            self.refuse(
+                node, f"{value.type} as an operand of a logical operator whose value is kept, expected a condition"
+            )
+        return str(value.text)
 
     def truth(self, condition: bool | str) -> Any:
         return Known(condition) if isinstance(condition, bool) else Value(BOOL, condition)
@@ -229,13 +268,15 @@ class Expressions(Code):
         if isinstance(node, ast.Compare):
             return self.comparison(node)
         if isinstance(node, ast.BoolOp):
-            return self.junction(node)
+            return self.junction(isinstance(node.op, ast.Or), [partial(self.condition, x) for x in node.values])
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
             inner = self.condition(node.operand)
             return not inner if isinstance(inner, bool) else self.op(f"xor i1 {inner}, true")
         value = self.value(node)
         if isinstance(value, Known):
             return bool(value.value)
+        if isinstance(value, Group) and value.cls is None:
+            return bool(value.parts)
         if value.type == BOOL:
             return str(value.text)
         if value.type == INT:
@@ -243,57 +284,53 @@ class Expressions(Code):
         self.refuse(node, f"{value.type} as a condition, expected integers; numbers have `select` and `some`")
 
     def comparison(self, node: ast.Compare) -> bool | str:
-        result: bool | str = True
         left = self.value(node.left)
-        for how, other in zip(node.ops, node.comparators, strict=True):
-            right = self.value(other)
-            result = self.both(result, self.compare(node, how, left, right))
-            left = right
-        return result
+
+        def compare(how: ast.cmpop, other: ast.expr) -> bool | str:
+            nonlocal left
+            a, left = left, self.value(other)
+            return self.compare(node, how, a, left)
+
+        pairs = zip(node.ops, node.comparators, strict=True)
+        return self.junction(False, [partial(compare, how, other) for how, other in pairs])
 
     def compare(self, node: ast.Compare, how: ast.cmpop, a: Any, b: Any) -> bool | str:
+        both_known = isinstance(a, Known) and isinstance(b, Known)
         if isinstance(how, (ast.Is, ast.IsNot)):
-            same = isinstance(a, Known) and isinstance(b, Known) and a.value is b.value
+            if not both_known and Known(None) not in (a, b):
+                self.refuse(node, f"asks whether {a.type} is {b.type}, expected None on one side")
+            same = both_known and a.value is b.value
             return same if isinstance(how, ast.Is) else not same
         if type(how) not in COMPARISONS:
             self.refuse(node, f"the language has no {described(how)}")
-        known, sign = COMPARISONS[type(how)]
-        if isinstance(a, Known) and isinstance(b, Known):
-            return bool(known(a.value, b.value))
+        python, sign = COMPARISONS[type(how)]
+        if both_known:
+            try:
+                return bool(python(a.value, b.value))
+            except (TypeError, ValueError) as error:
+                self.refuse(node, str(error))
         if not (is_integer(a) and is_integer(b)):
             self.refuse(node, f"compares {a.type} with {b.type}, expected integers; numbers have `less`")
         return self.op(f"icmp {sign} i64 {self.integer(a)}, {self.integer(b)}")
 
-    def both(self, a: bool | str, b: bool | str) -> bool | str:
-        if isinstance(a, bool):
-            return b if a else False
-        if isinstance(b, bool):
-            return a if b else False
-        return self.op(f"and i1 {a}, {b}")
-
-    def junction(self, node: ast.BoolOp) -> bool | str:
-        """`and`, `or`: what stands behind is not looked at if it does not matter, for it may not be there."""
-        settles = isinstance(node.op, ast.Or)
-        after = self.new_label()
-        arrivals: list[tuple[str, str]] = []
-        for each in node.values[:-1]:
-            condition = self.condition(each)
-            if isinstance(condition, bool):
-                if condition is settles:
-                    if not arrivals:
-                        return settles
-                    arrivals.append((str(settles).lower(), self.label))
-                    break
+    def junction(self, settles: bool, conditions: Sequence[Callable[[], bool | str]]) -> bool | str:
+        """The first condition that is `settles`, or else the last one: what stands behind is not looked at, for it may not
+        be there."""
+        after, arrivals = self.new_label(), list[tuple[str, str]]()
+        found: bool | str = not settles
+        for ask in conditions:
+            found = ask()
+            if found is settles:
+                break
+            if isinstance(found, bool) or ask is conditions[-1]:
                 continue
             following = self.new_label()
             arrivals.append((str(settles).lower(), self.label))
-            self.fork(condition, *((after, following) if settles else (following, after)))
+            self.fork(found, *((after, following) if settles else (following, after)))
             self.start(following)
-        else:
-            last = self.condition(node.values[-1])
-            if not arrivals:
-                return last
-            arrivals.append((str(last).lower() if isinstance(last, bool) else last, self.label))
+        if not arrivals:
+            return found
+        arrivals.append((str(found).lower() if isinstance(found, bool) else found, self.label))
         self.jump(after)
         self.start(after)
         return self.phi("i1", arrivals)
@@ -308,7 +345,7 @@ class Expressions(Code):
             self.refuse(node, "the language has no arguments by name")
         return self.apply(node, callee.value, self.values(node.args))
 
-    def apply(self, node: ast.AST, function: Any, values: list[Any]) -> Any:
+    def apply(self, node: ast.Call, function: Any, values: list[Any]) -> Any:
         if isinstance(function, type) and issubclass(function, tuple) and hasattr(function, "_fields"):
             if len(values) != len(function._fields):
                 self.refuse(node, f"{function.__name__} has {len(function._fields)} parts, found {len(values)}")
@@ -316,13 +353,17 @@ class Expressions(Code):
         emit = primitives.find(function)
         if emit is not None:
             try:
-                answer = emit(self, *values)
-            except (primitives.RefusedError, TypeError) as error:
-                name = getattr(function, "__name__", function)
-                self.refuse(node, f"{name}: {error}")
+                answer = primitives.apply(self, emit, values)
+            except RefusedError as error:
+                self.refuse(node, f"{ast.unparse(node.func)}: {error}")
             if answer is not NotImplemented:
                 return answer
-        return self.enter(node, function, values) if is_kernel(function) else self.defined(node, function, values)
+        if is_kernel(function):
+            return self.enter(node, function, values)
+        if not isinstance(function, Hashable) or function not in DEFINITIONS:
+            name = ast.unparse(node.func)
+            self.refuse(node, f"calls {name}, which is no kernel, expected one, or a function of saltus.kernel")
+        return self.defined(node, function, values)
 
     def enter(self, node: ast.AST, function: Any, values: list[Any]) -> Any:
         """A call of a kernel; errors within it tell the way that led there."""
@@ -340,29 +381,46 @@ class Expressions(Code):
                 for value, cls in zip(values, operands, strict=True)
             ):
                 return self.enter(node, function, [self.solid(value) for value in values])
-        name = getattr(op, "__name__", op)
-        if op not in DEFINITIONS:
-            self.refuse(node, f"calls {name}, which is no kernel")
-        self.refuse(node, f"{name} is not defined for {', '.join(str(value.type) for value in values)}")
+        self.refuse(node, f"{op.__name__} is not defined for {', '.join(str(value.type) for value in values)}")
 
     def solid(self, value: Any) -> Any:
         """A literal as a value."""
         if isinstance(value, Group):
             return Group(value.cls, tuple(map(self.solid, value.parts)))
         if isinstance(value, Known):
-            ty = common_type({value})
+            ty = register_of({kind_of(value)}, self.bits)
             if ty is not None:
                 return Value(ty, *settled(value, ty))
         return value
 
+    def fit(self, value: Any, ty: Any) -> tuple[str, ...]:
+        """The LLVM values of a value as one of a type that it can have."""
+        if value.type == ty:
+            return tuple(value.texts)
+        if isinstance(value, Known):
+            return settled(value, ty)
+        if isinstance(value, Group):
+            pairs = zip(value.parts, ty.parts, strict=True)
+            return tuple(text for part, each in pairs for text in self.fit(part, each))
+        if isinstance(ty, Record):
+            return self.fit(value, ty.parts[0]) + settled(Known(0.0), ty.parts[1])
+        return (self.real(value, ty),)
 
-def is_integer(x: Any) -> bool:
-    return isinstance(x.value, int) if isinstance(x, Known) else x.type in (INT, BOOL)
+    # ------------------------------------------------------------------------------------------------ what is no number
+
+    def integer(self, value: Any) -> str:
+        return whole(value.value) if isinstance(value, Known) else super().integer(value)
+
+    def real(self, value: Any, ty: Real) -> str:
+        if value.type == ty:
+            return str(value.text)
+        if not is_plain(value) or (isinstance(value.type, Real) and value.type.width not in (1, ty.width)):
+            raise RefusedError(f"expected a number, found {value.type}")
+        return settled(value, ty)[0] if isinstance(value, Known) else super().real(value, ty)
 
 
 def is_scalar(x: Any) -> bool:
-    return not isinstance(x, Group) or x.cls in NUMBER_CLASSES
-
-
-def is_plain_tuple(x: Any) -> bool:
-    return x.cls is None if isinstance(x, Group) else isinstance(x, Known) and type(x.value) is tuple
+    """What definitions take for a number, or for a condition."""
+    if isinstance(x, Group):
+        return x.cls in NUMBER_CLASSES
+    return is_plain(x) if isinstance(x, Known) else not isinstance(x.type, (Span, Column))

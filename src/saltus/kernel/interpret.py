@@ -93,16 +93,12 @@ def _know_casadi(casadi: Any) -> None:
     if any(definition.operands == (casadi.SX,) for definition in DEFINITIONS.get(sqrt, ())):
         return
     for function, rule in ((sqrt, casadi.sqrt), (floor, casadi.floor), (fabs, casadi.fabs)):
-        defines(function, casadi.SX)(_named(rule))
+        defines(function, casadi.SX)(rule)
     defines(sincos, casadi.SX)(lambda x: (casadi.sin(x), casadi.cos(x)))
-    defines(atan2, casadi.SX, None)(lambda y, x: casadi.atan2(y, x))
-    defines(atan2, None, casadi.SX)(lambda y, x: casadi.atan2(y, x))
-    defines(select, casadi.SX, None, None)(lambda condition, x, y: casadi.if_else(condition, x, y))
+    defines(atan2, casadi.SX, None)(casadi.atan2)
+    defines(atan2, None, casadi.SX)(casadi.atan2)
+    defines(select, casadi.SX, None, None)(casadi.if_else)
     defines(some, casadi.SX)(lambda condition: True)  # iterations go on to their end: no symbol is known to be done
-
-
-def _named(rule: Any) -> Any:
-    return lambda x: rule(x)
 
 
 def casadi_function(algorithm: Algorithm, model: Any, given: int | None = None) -> Any:

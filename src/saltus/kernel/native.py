@@ -1,4 +1,5 @@
-"""Compiled code on disk and in memory: found in the cache, or compiled and put there, then linked into the process.
+"""Compiled code on disk and in memory: found in the package (packs.py) or in the cache, or compiled and put there, then
+linked into the process.
 
 The cache is keyed on what is compiled (syntax trees, and what they name: see sources.py), on the compiler and on the
 processor. Code runs as the user does: a cache that others can write is neither read nor written.
@@ -22,11 +23,11 @@ import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import saltus.kernel
+from saltus.kernel import packs
 from saltus.kernel.number import Number
 from saltus.kernel.sources import digest
 
@@ -43,12 +44,15 @@ CODE = (
     "expressions",
     "fastcall",
     "lanes",
+    "memory",
+    "number",
     "primitives",
     "push",
     "push_along",
     "pushcall",
     "target",
     "transfer",
+    "tuples",
     "values",
     "walk",
 )
@@ -83,12 +87,10 @@ def cache_folder() -> Path:
 
 @functools.cache
 def _environment() -> str:
-    """What every compiled function depends on: the compiler, the processor, and how this package uses them."""
+    """What every compiled function depends on: the processor, and the compiler."""
     from saltus.kernel.target import target
 
-    total = hashlib.sha256()
-    for text in (version("llvmlite"), target().cpu, target().features):
-        total.update(text.encode())
+    total = hashlib.sha256(f"{target().cpu} {target().features}".encode())
     for name in CODE:
         total.update((HERE / f"{name}.py").read_bytes())
     return total.hexdigest()
@@ -111,8 +113,13 @@ def _engine() -> Any:
 
 
 def prepare(algorithm: Algorithm, number: Number, present: tuple[bool, ...], form: str) -> tuple[str, bytes]:
-    """The symbol and the object file of a function, from the cache or compiled now."""
+    """The symbol and the object file of a function: one that came with the package, or from the cache, or compiled now."""
+    from saltus.kernel.target import target
+
     symbol = _key(algorithm, number, present, form)
+    code = packs.find(target().name, symbol)
+    if code is not None:
+        return symbol, code
     file = cache_folder() / f"{symbol}.o"
     trusted = is_trusted(file.parent)
     code = _kept(file) if trusted else None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -9,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from saltus.kernel import memory, scalar
 from saltus.kernel.number import F32
 from saltus.kernel.quad import Quad, four, quad
+from saltus.kernel.tuples import NUMBER_CLASSES, components
 from saltus.kernel.values import (
     BOOL,
     INT,
@@ -18,8 +21,11 @@ from saltus.kernel.values import (
     Known,
     Mask,
     Real,
+    RefusedError,
     Span,
     Value,
+    is_integer,
+    is_plain,
     is_vector,
     rebuilt,
     register_type,
@@ -32,10 +38,6 @@ Emit = Callable[..., Any]
 
 PRIMITIVES: dict[Any, Emit] = {}
 """What writes a function's code, instead of its body: (walk, *values) -> value; NotImplemented: look for a definition."""
-
-
-class RefusedError(Exception):
-    """A primitive cannot take its arguments."""
 
 
 class Primitive:
@@ -63,18 +65,28 @@ def find(function: Any) -> Emit | None:
         return None
 
 
-def is_plain(x: Any) -> bool:
-    if isinstance(x, Known):
-        return isinstance(x.value, (int, float))
-    return x.type == INT or isinstance(x.type, Real)
+@functools.cache
+def arity(emit: Emit) -> tuple[int, float]:
+    """The least and the largest number of arguments."""
+    parameters = list(inspect.signature(emit).parameters.values())[1:]  # the first is the walk
+    most = math.inf if any(each.kind is each.VAR_POSITIONAL for each in parameters) else len(parameters)
+    return sum(each.default is each.empty and each.kind is not each.VAR_POSITIONAL for each in parameters), most
 
 
-def wider(*values: Any) -> Real | None:
+def apply(walk: Expressions, emit: Emit, values: list[Any]) -> Any:
+    least, most = arity(emit)
+    if not least <= len(values) <= most:
+        expected = f"{least}" if least == most else f"{least} or {most}"
+        raise RefusedError(f"found {len(values)} arguments, expected {expected}")
+    return emit(walk, *values)
+
+
+def wider(walk: Expressions, *values: Any) -> Real | None:
     """The widest number type among plain numbers; None if one is no plain number."""
     if not all(map(is_plain, values)):
         return None
-    types = [x.type for x in values if isinstance(x, Value) and isinstance(x.type, Real)]
-    return max(types, key=lambda ty: ty.width) if types else Real(64)
+    types = [x.type for x in values if isinstance(x.type, Real)]
+    return max(types, key=lambda ty: ty.width) if types else Real(walk.bits)
 
 
 # ---------------------------------------------------------------------------------------------------- memory
@@ -87,16 +99,38 @@ def array(value: Any) -> Any:
     return value.type
 
 
-def index_of(walk: Expressions, value: Any) -> str:
-    known = isinstance(value, Known) and isinstance(value.value, int)
-    if not known and value.type not in (INT, BOOL):
-        raise RefusedError(f"expected an integer as an index, found {value.type}")
+def writable(value: Any) -> Any:
+    """The same, of what is no part of the model."""
+    ty = array(value)
+    if ty.span.constant:
+        raise RefusedError("writes to what is constant: the model, or an input of integers")
+    return ty
+
+
+def integer_of(walk: Expressions, value: Any, what: str = "an integer") -> str:
+    if not is_integer(value):
+        raise RefusedError(f"expected {what}, found {value.type}")
     return walk.integer(value)
+
+
+def index_of(walk: Expressions, value: Any) -> str:
+    if isinstance(value, Known) and is_integer(value) and value.value < 0:
+        raise RefusedError(f"the index {value}, expected one from 0 on: arrays do not know where they end")
+    return integer_of(walk, value, "an integer as the index")
 
 
 def is_flat(ty: Any) -> bool:
     """Whether number i lies i places from the start: a plain array, or a field that has its group to itself."""
     return not isinstance(ty, Column) or ty.spec.record == 1
+
+
+def is_of(value: Any, cls: type | None) -> bool:
+    """Whether a value is of a class of tuples, or a number."""
+    if cls is None:
+        return is_plain(value) or (isinstance(value, Group) and value.cls in NUMBER_CLASSES)
+    if isinstance(value, Group):
+        return value.cls is cls and all(map(is_of, value.parts, components(cls)))
+    return cls is Quad and value.type == VECTOR
 
 
 def load_at(walk: Expressions, owner: Any, index: Any) -> Any:
@@ -107,21 +141,30 @@ def load_at(walk: Expressions, owner: Any, index: Any) -> Any:
 
 
 def store_at(walk: Expressions, owner: Any, index: Any, value: Any) -> None:
-    ty, i = array(owner), index_of(walk, index)
+    ty, i = writable(owner), index_of(walk, index)
+    cls = ty.spec.cls if isinstance(ty, Column) else None
+    if not is_of(value, cls):
+        same = isinstance(value, Group) and value.cls is cls
+        found = f"{value.type} of {', '.join(str(part.type) for part in value.parts)}" if same else value.type
+        raise RefusedError(f"writes {found}, expected {f'a {cls.__name__}' if cls else 'a number'}")
     walk.store(ty.span, owner.texts, walk.within(ty, i) if isinstance(ty, Column) else i, value)
 
 
 @primitive(memory.ld)
 def _ld(walk: Expressions, owner: Any, index: Any, cls: Any = None) -> Any:
     ty = array(owner)
-    if cls is not None and is_flat(ty):
-        return walk.load(ty.span, owner.texts, index_of(walk, index), cls.value)
-    return load_at(walk, owner, index)
+    if cls is None or cls == Known(None):
+        return load_at(walk, owner, index)
+    if not (isinstance(cls, Known) and isinstance(cls.value, type) and hasattr(cls.value, "_fields")):
+        raise RefusedError(f"expected a class of tuples, found {cls.type}")
+    if not is_flat(ty):
+        raise RefusedError(f"a field of {ty.spec.cls.__name__ if ty.spec.cls else 'numbers'} has no other class")
+    return walk.load(ty.span, owner.texts, index_of(walk, index), cls.value)
 
 
 @primitive(memory.st)
 def _st(walk: Expressions, owner: Any, index: Any, value: Any) -> Any:
-    ty = array(owner)
+    ty = writable(owner)
     if is_flat(ty):
         walk.store(ty.span, owner.texts, index_of(walk, index), value)
     else:
@@ -131,7 +174,9 @@ def _st(walk: Expressions, owner: Any, index: Any, value: Any) -> Any:
 
 @primitive(memory.st_symmetric)
 def _st_symmetric(walk: Expressions, owner: Any, n: Any, i: Any, j: Any, value: Any) -> Any:
-    ty = array(owner)
+    ty = writable(owner)
+    if not is_of(value, None):
+        raise RefusedError(f"expected a number, found {value.type}")
     size, row, column = (index_of(walk, x) for x in (n, i, j))
     places = [(row, column)] if ty.span.half else [(row, column), (column, row)]
     for a, b in places:
@@ -141,29 +186,38 @@ def _st_symmetric(walk: Expressions, owner: Any, n: Any, i: Any, j: Any, value: 
 
 @primitive(memory.zero)
 def _zero(walk: Expressions, owner: Any) -> Any:
-    ty = register_type(array(owner).span.number)
+    number = array(owner).span.number
+    if number.integer:
+        raise RefusedError("expected an array of numbers, found one of integers")
+    ty = register_type(number)
     return rebuilt(ty, ["zeroinitializer" if leaf[0] == "<" else "0.0" for leaf in ty.leaves])
 
 
 @primitive(memory.tail)
 def _tail(walk: Expressions, owner: Any, start: Any) -> Any:
     ty = array(owner)
-    place = walk.place(ty.span, owner.texts, index_of(walk, start))
-    return Value(ty.span, place, *owner.texts[1:])
+    if not isinstance(ty, Span):
+        raise RefusedError(f"expected an array, found {ty}")
+    return Value(ty, walk.place(ty, owner.texts, index_of(walk, start)), *owner.texts[1:])
 
 
 @primitive(quad)
-def _quad(walk: Expressions, owner: Any, *values: Any) -> Any:
+def _quad(walk: Expressions, owner: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
+    for value in (a, b, c, d):
+        if not is_of(value, None):
+            raise RefusedError(f"expected numbers, found {value.type}")
     if not is_vector(array(owner).span, Quad):
-        return Group(Quad, tuple(map(walk.solid, values)))
+        return Group(Quad, tuple(map(walk.solid, (a, b, c, d))))
     text = "undef"
-    for k, value in enumerate(values):
+    for k, value in enumerate((a, b, c, d)):
         text = walk.op(f"insertelement {VECTOR.leaves[0]} {text}, double {walk.real(value, Real(64))}, i32 {k}")
     return Value(VECTOR, text)
 
 
 @primitive(four)
 def _four(walk: Expressions, x: Any) -> Any:
+    if not is_of(x, Quad):
+        raise RefusedError(f"expected a Quad, found {x.type}")
     if isinstance(x, Group):
         return Group(None, x.parts)
     (leaf,) = VECTOR.leaves
@@ -175,62 +229,64 @@ def _four(walk: Expressions, x: Any) -> Any:
 
 @primitive(scalar.less)
 def _less(walk: Expressions, a: Any, b: Any) -> Any:
-    ty = wider(a, b)
+    ty = wider(walk, a, b)
     if ty is None:
         return NotImplemented
     return Value(Mask(ty.width), walk.op(f"fcmp olt {ty.leaves[0]} {walk.real(a, ty)}, {walk.real(b, ty)}"))
 
 
+def checked(condition: Any) -> Any:
+    """What `select` and `some` take."""
+    fits = isinstance(condition.value, bool) if isinstance(condition, Known) else (
+        condition.type == BOOL or isinstance(condition.type, Mask)
+    )  # fmt: skip
+    if not fits:
+        raise RefusedError(f"expected a condition, found {condition.type}")
+    return condition
+
+
 @primitive(scalar.select)
 def _select(walk: Expressions, condition: Any, a: Any, b: Any) -> Any:
-    ty = wider(a, b)
+    ty = wider(walk, a, b)
     if ty is None:
         return NotImplemented
-    if isinstance(condition, Known):
+    if isinstance(checked(condition), Known):
         return Value(ty, walk.real(a if condition.value else b, ty))
-    if not isinstance(condition.type, Mask):
-        raise RefusedError(f"expected a condition, found {condition.type}")
+    if isinstance(condition.type, Mask):  # both choices may be the same in all lanes
+        ty = Real(ty.bits, max(ty.width, condition.type.width))
     x, y, (leaf,), (mask,) = walk.real(a, ty), walk.real(b, ty), ty.leaves, condition.type.leaves
     return Value(ty, walk.op(f"select {mask} {condition.text}, {leaf} {x}, {leaf} {y}"))
 
 
 @primitive(scalar.some)
 def _some(walk: Expressions, condition: Any) -> Any:
-    if isinstance(condition, Known):
+    if isinstance(checked(condition), Known) or condition.type == BOOL:
         return condition
-    if not isinstance(condition.type, Mask):
-        raise RefusedError(f"expected a condition, found {condition.type}")
-    return any_lane(walk, condition)
-
-
-def any_lane(walk: Expressions, condition: Any) -> Any:
     width = condition.type.width
     if width == 1:
-        return condition
+        return Value(BOOL, condition.text)
     bits = walk.op(f"bitcast {condition.type.leaves[0]} {condition.text} to i{width}")
     return Value(BOOL, walk.op(f"icmp ne i{width} {bits}, 0"))
 
 
 @primitive(scalar.lift)
 def _lift(walk: Expressions, x: Any, like: Any) -> Any:
+    if isinstance(like, Known) and is_plain(like) and is_of(x, None):
+        return x
     if isinstance(like, Group) or isinstance(x, Group):
         return NotImplemented
-    if isinstance(like, Known):
-        return x
-    if not (isinstance(like.type, Real) and is_plain(x)):
-        raise RefusedError(f"{x.type} as {like.type}")
-    return Value(like.type, walk.real(x, like.type))
+    if not (is_plain(x) and is_plain(like)):
+        raise RefusedError(f"expected numbers, found {x.type} and {like.type}")
+    return x if like.type == INT else Value(like.type, walk.real(x, like.type))
 
 
 def _by_intrinsic(name: str) -> Emit:
     def emit(walk: Expressions, x: Any) -> Any:
-        if isinstance(x, Group):
+        ty = wider(walk, x)
+        if ty is None:
             return NotImplemented
-        if isinstance(x, Known) or not isinstance(x.type, Real):
-            x = Value(Real(64), walk.real(x, Real(64)))
-        ty = x.type
         suffix = f"v{ty.width}f{ty.bits}" if ty.width > 1 else f"f{ty.bits}"
-        return Value(ty, walk.intrinsic(f"llvm.{name}.{suffix}", ty.leaves[0], [(ty.leaves[0], x.text)]))
+        return Value(ty, walk.intrinsic(f"llvm.{name}.{suffix}", ty.leaves[0], [(ty.leaves[0], walk.real(x, ty))]))
 
     return emit
 
@@ -239,9 +295,11 @@ for _function in (scalar.sqrt, scalar.floor, scalar.fabs):
     PRIMITIVES[_function] = _by_intrinsic(_function.__name__)
 
 
-def _by_precision(single: Any, double: Any) -> Emit:
+def _by_precision(single: Any, double: Any, count: int) -> Emit:
     def emit(walk: Expressions, *values: Any) -> Any:
-        ty = wider(*values)
+        if len(values) != count:
+            raise RefusedError(f"found {len(values)} arguments, expected {count}")
+        ty = wider(walk, *values)
         if ty is None:
             return NotImplemented
         return walk.call(single if ty.bits == F32.bits else double, list(values))
@@ -249,35 +307,42 @@ def _by_precision(single: Any, double: Any) -> Emit:
     return emit
 
 
-PRIMITIVES[scalar.sincos] = _by_precision(scalar.sincos_single, scalar.sincos_double)
-PRIMITIVES[scalar.atan2] = _by_precision(scalar.atan2_single, scalar.atan2_double)
+PRIMITIVES[scalar.sincos] = _by_precision(scalar.sincos_single, scalar.sincos_double, 1)
+PRIMITIVES[scalar.atan2] = _by_precision(scalar.atan2_single, scalar.atan2_double, 2)
 
 
 # ---------------------------------------------------------------------------------------------------- integers
 
 
-def _extreme(sign: str, known: Callable[..., Any]) -> Emit:
+def _extreme(sign: str, known: Callable[..., Any], numbers: Any) -> Emit:
     def emit(walk: Expressions, a: Any, b: Any) -> Any:
-        if isinstance(a, Known) and isinstance(b, Known):
+        if is_plain(a) and is_plain(b) and isinstance(a, Known) and isinstance(b, Known):
             return Known(known(a.value, b.value))
-        x, y = index_of(walk, a), index_of(walk, b)
+        wanted = f"integers (numbers have `{numbers.__name__}`)"
+        x, y = integer_of(walk, a, wanted), integer_of(walk, b, wanted)
         return Value(INT, walk.op(f"select i1 {walk.op(f'icmp {sign} i64 {x}, {y}')}, i64 {x}, i64 {y}"))
 
     return emit
 
 
-PRIMITIVES[min], PRIMITIVES[max] = _extreme("slt", min), _extreme("sgt", max)
+PRIMITIVES[min] = _extreme("slt", min, scalar.minimum)
+PRIMITIVES[max] = _extreme("sgt", max, scalar.maximum)
 
 
 @primitive(len)
 def _len(walk: Expressions, x: Any) -> Any:
-    return Known(len(x.parts) if isinstance(x, Group) else len(x.value))
+    if not isinstance(x, Group):
+        raise RefusedError(f"expected a tuple, found {x.type}")
+    return Known(len(x.parts))
 
 
 @primitive(math.isqrt)
 def _isqrt(walk: Expressions, x: Any) -> Any:
+    whole = integer_of(walk, x)
     if isinstance(x, Known):
+        if x.value < 0:
+            raise RefusedError(f"expected an integer from 0 on, found {x}")
         return Known(math.isqrt(x.value))
-    real = walk.op(f"sitofp i64 {x.text} to double")
+    real = walk.op(f"sitofp i64 {whole} to double")
     root = walk.intrinsic("llvm.sqrt.f64", "double", [("double", real)])
     return Value(INT, walk.op(f"fptosi double {root} to i64"))

@@ -68,10 +68,13 @@ def kernels_of(function: Callable[..., Any], known: frozenset[Any] = frozenset()
 
 
 def digest(functions: tuple[Callable[..., Any], ...], *more: str) -> str:
-    """Of the syntax trees of kernels, of all that they name, and of all definitions of operators."""
+    """Of the syntax trees of kernels, of all that they name, and of the definitions of operators for what they may have."""
     seen: dict[int, int] = {}
     total = hashlib.sha256()
-    for function in (*functions, *_definitions()):
+    for function in functions:
+        for text in _described(function, seen):
+            total.update(text.encode())
+    for function in _definitions(seen):
         for text in _described(function, seen):
             total.update(text.encode())
     for text in more:
@@ -92,8 +95,25 @@ def _dumped(function: Callable[..., Any]) -> tuple[str, tuple[tuple[str, ...], .
             each = each.value
         if isinstance(each, ast.Name) and each.id not in own:
             chains.add((each.id, *chain))
-    body = ast.Module([*node.body], [])
-    return ast.dump(node.args) + ast.dump(body), tuple(sorted(chains))
+    return _words([node.args, node.body]), tuple(sorted(chains))
+
+
+SILENT = {"ctx", "kind", "type_comment"}
+
+
+def _words(node: Any) -> str:
+    """A syntax tree in words that are the same for every version of Python; what is not there, and strings that stand by
+    themselves, are left out."""
+    if isinstance(node, list):
+        return f"[{','.join(_words(each) for each in node if not _is_text(each))}]"
+    if not isinstance(node, ast.AST):
+        return repr(node)
+    parts = ((name, getattr(node, name)) for name in node._fields if name not in SILENT)
+    return f"{type(node).__name__}({','.join(f'{n}={_words(x)}' for n, x in parts if x is not None and x != [])})"
+
+
+def _is_text(node: Any) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
 
 
 def _described(value: Any, seen: dict[int, int]) -> Iterator[str]:
@@ -129,11 +149,12 @@ def _described(value: Any, seen: dict[int, int]) -> Iterator[str]:
         yield type(value).__name__
 
 
-def _definitions() -> list[Callable[..., Any]]:
-    """Of operators and elementary functions, for what kernels compute with."""
+def _definitions(seen: dict[int, int]) -> list[Callable[..., Any]]:
+    """Of operators and elementary functions: those of this package, and those for classes that were seen."""
     return [
         each.function for group in DEFINITIONS.values() for each in group
         if is_kernel(each.function)
+        and (each.function.__module__.startswith("saltus.") or any(id(cls) in seen for cls in each.operands))
     ]  # fmt: skip
 
 

@@ -8,6 +8,7 @@ puts it into `DEFINITIONS`, from which the compiled overload is made.
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias, TypeGuard, TypeVar, get_type_hints
@@ -33,6 +34,7 @@ def is_kernel(candidate: object) -> TypeGuard[Callable[..., Any]]:
     return getattr(candidate, _MARK, False) is True
 
 
+@functools.cache
 def components(cls: type) -> list[type | None]:
     """The classes of a tuple class's fields in order; None stands for a scalar."""
     return [None if hint is Any else hint for hint in get_type_hints(cls).values()]

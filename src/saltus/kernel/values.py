@@ -4,25 +4,33 @@
 |---|---|---|
 | `Value` of `Real(bits, width)` | a number, or one in each lane | float, double, or a vector of them |
 | `Value` of `INT` | an integer: an index, a count | i64 |
-| `Value` of `Mask(width)` | the outcome of a comparison | i1, or a vector of them |
+| `Value` of `BOOL` | the outcome of a comparison of integers | i1 |
+| `Value` of `Mask(width)` | the outcome of a comparison of numbers | i1, or a vector of them |
 | `Value` of `Span` | an array of numbers of unknown length | its address; on a GPU also its stride |
 | `Value` of `Column` | a field of a layout: `w.velocity` | likewise |
 | `Group` | a tuple of values, named or not | its parts: LLVM sees no tuple but where a function returns one |
-| `Known` | what Python knows: a literal, None, a class, a function, a module, a tuple of such | nothing |
+| `Known` | what Python knows: a literal, None, a class, a function, a module | nothing |
 """
 
 from __future__ import annotations
 
 import ctypes
 import struct
+import types
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from saltus.kernel.dual import Dual
 from saltus.kernel.memory import FieldSpec
 from saltus.kernel.number import F64, Number
 from saltus.kernel.quad import Quad
-from saltus.kernel.tuples import components
+from saltus.kernel.tuples import NUMBER_CLASSES, components
+
+
+class RefusedError(Exception):
+    """A value is not what is needed. Who knows the place in the kernel makes a KernelError of it."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +52,13 @@ class Real:
         return f"a number ({Number(self.bits, self.width).name})"
 
 
+class Vector(Real):
+    """A quad, where numbers are words that lie side by side: for kernels no number, as elsewhere it is a tuple."""
+
+    def __str__(self) -> str:
+        return "a Quad"
+
+
 @dataclass(frozen=True)
 class Integer:
     leaves = ("i64",)
@@ -53,7 +68,17 @@ class Integer:
 
 
 @dataclass(frozen=True)
+class Boolean:
+    leaves = ("i1",)
+
+    def __str__(self) -> str:
+        return "a condition"
+
+
+@dataclass(frozen=True)
 class Mask:
+    """Not a Boolean, even with one lane: what is refused for packets is refused for one sample, too."""
+
     width: int
 
     @property
@@ -61,7 +86,7 @@ class Mask:
         return ("i1" if self.width == 1 else f"<{self.width} x i1>",)
 
     def __str__(self) -> str:
-        return "a condition"
+        return "a comparison of numbers"
 
 
 @dataclass(frozen=True)
@@ -117,7 +142,11 @@ class Record:
         return tuple(leaf for part in self.parts for leaf in part.leaves)
 
     def __str__(self) -> str:
-        return f"a tuple of {len(self.parts)}" if self.cls is None else f"a {self.cls.__name__}"
+        if self.cls is not None:
+            return f"a {self.cls.__name__}"
+        return (
+            f"a tuple ({', '.join(map(str, self.parts))})" if len(self.parts) < 4 else f"a tuple of {len(self.parts)}"
+        )
 
 
 class Known:
@@ -135,8 +164,7 @@ class Known:
 
     @property
     def _key(self) -> Any:
-        plain = isinstance(self.value, (int, float, str, bytes, tuple, type(None)))
-        return type(self.value), repr(self.value) if plain else id(self.value)
+        return type(self.value), repr(self.value) if isinstance(self.value, PLAIN) else id(self.value)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Known) and (self.value is other.value or self._key == other._key)
@@ -145,7 +173,15 @@ class Known:
         return hash(self._key)
 
     def __str__(self) -> str:
-        return repr(self.value)
+        if isinstance(self.value, PLAIN):
+            return repr(self.value)
+        kind = next((word for cls, word in KINDS.items() if isinstance(self.value, cls)), None)
+        return f"{kind} {self.value.__name__}" if kind else f"a {type(self.value).__name__}"
+
+
+PLAIN = (int, float, complex, str, bytes, type(None), type(...))
+KINDS = {type: "the class", types.ModuleType: "the module", types.FunctionType: "the function",
+         types.BuiltinFunctionType: "the function", np.ufunc: "the function"}  # fmt: skip
 
 
 class Value:
@@ -178,8 +214,23 @@ class Group:
         return tuple(text for part in self.parts for text in part.texts)
 
 
-INT, BOOL, VECTOR = Integer(), Mask(1), Real(64, 4)
-"""The last: a quad, where numbers are words that lie side by side."""
+INT, BOOL, VECTOR = Integer(), Boolean(), Vector(64, 4)
+
+
+def known(value: Any) -> Any:
+    """A value of Python's: tuples are groups, and numbers of NumPy are Python's."""
+    if isinstance(value, tuple):
+        return Group(None if type(value) is tuple else type(value), tuple(map(known, value)))
+    return Known(value.item() if isinstance(value, np.generic) else value)
+
+
+def is_integer(x: Any) -> bool:
+    return isinstance(x.value, int) if isinstance(x, Known) else x.type in (INT, BOOL)
+
+
+def is_plain(x: Any) -> bool:
+    """Whether it is a number, or an integer, that is in a register or known."""
+    return kind_of(x) in (int, float) if isinstance(x, Known) else x.type == INT or type(x.type) is Real
 
 
 def rebuilt(ty: Any, texts: list[str]) -> Any:
@@ -217,32 +268,70 @@ def element_type(span: Span, cls: type | None) -> Any:
     return Record(cls, tuple(element_type(span, part) for part in components(cls)))
 
 
+def whole(x: int) -> str:
+    """An integer as LLVM writes it."""
+    if not -(2**63) <= x < 2**63:
+        raise RefusedError(f"the integer {x} does not fit into 64 bits")
+    return str(int(x))
+
+
 def literal(x: float, ty: Real) -> str:
     """A number as LLVM writes it, exactly, in all lanes."""
+    try:
+        x = float(x)
+    except OverflowError:
+        raise RefusedError(f"the integer {x} is larger than any number") from None
     if ty.bits == 32:
         x = ctypes.c_float(x).value
     text = f"0x{struct.unpack('<Q', struct.pack('<d', x))[0]:016X}"
     return text if ty.width == 1 else f"<{', '.join([f'{ty.element} {text}'] * ty.width)}>"
 
 
-def common_type(types: set[Any]) -> Any:
-    """What values of these types, literals among them, can all be; or None."""
+def common_type(types: set[Any], bits: int) -> Any:
+    """What values of these types can all be, or None: an integer any number, a number one of more lanes, or a dual one."""
+    if len(types) == 1:
+        return next(iter(types))
     solid = {ty for ty in types if not isinstance(ty, Known)}
-    kinds = {type(ty.value) for ty in types if isinstance(ty, Known)}
-    if len(solid) > 1:
-        return None
+    kinds = {kind_of(ty) for ty in types if isinstance(ty, Known)}
     if not solid:
-        return BOOL if kinds == {bool} else INT if kinds <= {int, bool} else Real(64) if kinds <= {int, float} else None
-    (ty,) = solid
-    able: set[type] = {int, float} if isinstance(ty, Real) else {int} if ty == INT else {bool} if ty == BOOL else set()
-    return ty if kinds <= able else None
+        return register_of(kinds, bits)
+    if kinds <= {int, float} and all(ty == INT or is_number(ty) for ty in solid):
+        numbers = solid - {INT} or ({Real(bits)} if float in kinds else {INT})
+        widest = max(numbers, key=lambda ty: (len(ty.leaves), getattr(ty, "width", 0)))
+        return widest if all(fits(ty, widest) for ty in solid) else None
+    if all(isinstance(ty, Record) for ty in types) and len({(ty.cls, len(ty.parts)) for ty in types}) == 1:
+        columns = zip(*(ty.parts for ty in types), strict=True)
+        parts = tuple(common_type(set(column), bits) for column in columns)
+        return None if None in parts else Record(next(iter(types)).cls, parts)
+    return BOOL if solid == {BOOL} and kinds == {bool} else None
 
 
-def settled(value: Any, ty: Any) -> tuple[str, ...]:
-    """The LLVM values of a value as one of a type that it can have."""
-    if not isinstance(value, Known):
-        texts: tuple[str, ...] = value.texts
-        return texts
+def register_of(kinds: set[type], bits: int) -> Any:
+    """What literals of these kinds are in a register; None if they are no numbers."""
+    return BOOL if kinds == {bool} else INT if kinds <= {int, bool} else Real(bits) if kinds <= {int, float} else None
+
+
+def is_number(ty: Any) -> bool:
+    return type(ty) is Real or (isinstance(ty, Record) and ty.cls in NUMBER_CLASSES)
+
+
+def fits(ty: Any, other: Any) -> bool:
+    """Whether an integer, or a number of one type, can become one of another."""
+    if INT in (ty, other) or isinstance(ty, Record):
+        return ty in (INT, other)
+    if isinstance(other, Record):
+        return fits(ty, other.parts[0])
+    return bool(ty.bits == other.bits and ty.width in (1, other.width))
+
+
+def kind_of(x: Known) -> type:
+    return next((kind for kind in (bool, int, float) if isinstance(x.value, kind)), type(x.value))
+
+
+def settled(value: Known, ty: Any) -> tuple[str, ...]:
+    """The LLVM values of a literal as one of a type that it can have."""
+    if isinstance(ty, Record):  # a dual number that does not change
+        return settled(value, ty.parts[0]) + settled(Known(0.0), ty.parts[1])
     if isinstance(ty, Real):
-        return (literal(float(value.value), ty),)
-    return (str(value.value).lower(),) if ty == BOOL else (str(int(value.value)),)
+        return (literal(value.value, ty),)
+    return (str(value.value).lower(),) if ty == BOOL else (whole(value.value),)

@@ -1,10 +1,11 @@
-"""The compiler's front end: a kernel's syntax tree is walked once, forward, and LLVM's language comes out.
+"""The compiler's front end: a kernel's syntax tree is walked forward, and LLVM's language comes out.
 
 Kernels are a small language (docs/kernel-language.md): functions over numbers and named tuples, loops and branches on
-integers, memory by `ld`, `st` and fields. So types are followed along the way, and nothing is inferred. A variable is the
-value that it has at a place; where ways meet, values that differ become LLVM's phi. What Python knows (literals, constants
-of modules, what closures hold, tuples of such) stays known as long as it can: branches on it are taken here, and loops over
-it are unrolled. A function is compiled once for each combination of its arguments' types, and inlined by LLVM.
+integers, memory by `ld`, `st` and fields. So types are followed along the way; only a loop that ends with other types than
+it began with is walked again. A variable is the value that it has at a place; where ways meet, values that differ become
+LLVM's phi, and numbers are as wide as the widest among them. What Python knows (literals, constants of modules, what
+closures hold, tuples of such) stays known as long as it can: branches on it are taken here, and loops over it are unrolled.
+A function is compiled once for each combination of its arguments' types, and inlined by LLVM.
 """
 
 from __future__ import annotations
@@ -15,9 +16,19 @@ from typing import Any, NamedTuple
 
 from saltus.kernel import primitives
 from saltus.kernel.assembly import Module
-from saltus.kernel.expressions import Conflict, Expressions, is_integer
+from saltus.kernel.expressions import Conflict, Expressions
 from saltus.kernel.sources import names_of, syntax_of
-from saltus.kernel.values import INT, Group, Known, Record, Value, common_type, rebuilt, settled
+from saltus.kernel.values import (
+    INT,
+    Group,
+    Known,
+    RefusedError,
+    Span,
+    Value,
+    common_type,
+    is_integer,
+    rebuilt,
+)
 from saltus.kernel.words import described
 
 
@@ -33,6 +44,7 @@ class Compiler:
 
     def __init__(self) -> None:
         self.module = Module()
+        self.bits = 64
         self.made: dict[Any, Made] = {}
         self.begun: set[Any] = set()
 
@@ -41,14 +53,22 @@ class Compiler:
         if key not in self.made:
             walk = Walk(self, function, types)
             if key in self.begun:
-                walk.refuse(walk.tree, "calls itself")
+                walk.refuse(walk.tree, "calls itself, directly or through others")
             self.begun.add(key)
-            self.made[key] = walk.run(f"{function.__name__}.{len(self.begun)}")
+            try:
+                self.made[key] = walk.run(f"{function.__name__}.{len(self.begun)}")
+            except RecursionError:
+                walk.refuse(walk.tree, "calls itself with ever new literals, or is nested too deeply")
         return self.made[key]
 
     def entry(self, function: Any, types: tuple[Any, ...], symbol: str) -> None:
         """A function that is visible from outside, under a name; it returns an integer or nothing."""
+        numbers = [ty.number for ty in types if isinstance(ty, Span) and not ty.number.integer]
+        self.bits = min((number.bits for number in numbers), default=64)
         Walk(self, function, types).run(symbol, inner=False)
+
+
+UNBOUND = Conflict("not bound on every way that leads here")
 
 
 class Loop(NamedTuple):
@@ -67,17 +87,19 @@ class Walk(Expressions):
         super().__init__(compiler.module)
         self.compiler, self.function, self.types = compiler, function, types
         self.tree, self.file = syntax_of(function)
-        self.outside = names_of(function)
+        self.outside, self.own = names_of(function), frozenset(function.__code__.co_varnames)
+        self.bits = compiler.bits
         self.env: dict[str, Any] = {}
         self.loops: list[Loop] = []
         self.returned: list[tuple[str, Any]] = []
-        self.watched: dict[int, bool] = {}
+        self.ends: dict[str, int] = {}
+        """Of each block, the line before its last one: room for what has to be done on the way to the next."""
 
     # ------------------------------------------------------------------------------------------------ functions
 
     def run(self, name: str, inner: bool = True) -> Made:
         arguments = self.tree.args
-        parameters = [each.arg for each in arguments.args]
+        parameters = [each.arg for each in (*arguments.posonlyargs, *arguments.args)]
         if arguments.vararg or arguments.kwarg or arguments.kwonlyargs or arguments.defaults:
             self.refuse(self.tree, "has parameters with *, ** or defaults, expected plain ones")
         if len(parameters) != len(self.types):
@@ -90,13 +112,17 @@ class Walk(Expressions):
         self.block(self.tree.body)
         if self.open:
             self.returned.append((self.label, Known(None)))
-            self.open = False
-            self.lines.append("  br label %exit")
+            self.jump("exit")
         result = self.leave()
         kind = "internal" if inner else ""
         back = returned_as(result.type.leaves)
         attributes = "alwaysinline " if inner else ""
-        whole = [f"define {kind} {back} @{quoted(name)}({head}) {attributes}{{", "entry:", *self.lines, "}"]
+        whole = [
+            f"define {kind} {back} @{quoted(name)}({head}) {attributes}{{",
+            "entry:",
+            *filter(None, self.lines),
+            "}",
+        ]
         self.module.functions.append("\n".join(whole))
         return Made(name, result.type)
 
@@ -142,40 +168,61 @@ class Walk(Expressions):
 
     # ------------------------------------------------------------------------------------------------ where ways meet
 
+    def jump(self, label: str) -> None:
+        self.leave_room()
+        super().jump(label)
+
+    def fork(self, condition: str, yes: str, no: str) -> None:
+        self.leave_room()
+        super().fork(condition, yes, no)
+
+    def leave_room(self) -> None:
+        self.ends[self.label] = len(self.lines)
+        self.lines.append("")
+
+    def fit_at(self, label: str, value: Any, ty: Any) -> tuple[str, ...]:
+        """The same as `fit`, at the end of a block that was left already."""
+        lines, self.lines = self.lines, []
+        texts = self.fit(value, ty)
+        if self.lines:
+            place = self.ends[label]
+            lines[place] = "\n".join([*filter(None, [lines[place]]), *self.lines])
+        self.lines = lines
+        return texts
+
     def united(self, arrivals: Sequence[tuple[str, Any]]) -> Any:
         """One value of those that come from several blocks, in the block that has just been started."""
         first = arrivals[0][1]
         if all(value is first for _, value in arrivals):
             return first
-        types = {value.type for _, value in arrivals if not isinstance(value, Conflict)}
         for _, value in arrivals:
             if isinstance(value, Conflict):
                 return value
+        types = {value.type for _, value in arrivals}
         if len(types) == 1 and isinstance(first, Known):
             return first
         if all(isinstance(value, Group) for _, value in arrivals):
             shapes = {(value.cls, len(value.parts)) for _, value in arrivals}
             if len(shapes) == 1:
-                columns = [
+                parts = [
                     self.united([(label, value.parts[k]) for label, value in arrivals]) for k in range(len(first.parts))
                 ]
-                wrong = next((part for part in columns if isinstance(part, Conflict)), None)
-                return wrong or Group(first.cls, tuple(columns))
-        ty = common_type(types)
+                wrong = next((part for part in parts if isinstance(part, Conflict)), None)
+                return wrong or Group(first.cls, tuple(parts))
+        ty = common_type(types, self.bits)
         if ty is None:
             return Conflict(" or ".join(sorted(map(str, types))) + ", depending on the way taken")
-        texts = []
-        for k, leaf in enumerate(ty.leaves):
-            texts.append(self.phi(leaf, [(settled(value, ty)[k], label) for label, value in arrivals]))
-        return Value(ty, *texts)
+        labels = [label for label, _ in arrivals]
+        columns = zip(*(self.fit_at(label, value, ty) for label, value in arrivals), strict=True)
+        pairs = zip(ty.leaves, columns, strict=True)
+        return rebuilt(ty, [self.phi(leaf, list(zip(texts, labels, strict=True))) for leaf, texts in pairs])
 
     def meet(self, arrivals: Sequence[tuple[str, dict[str, Any]]]) -> dict[str, Any]:
         """The names after several ways; what one of them does not bind is not bound."""
         if len(arrivals) == 1:
             return dict(arrivals[0][1])
         names = dict.fromkeys(name for _, env in arrivals for name in env)
-        unbound = Conflict("not bound on every way that leads here")
-        return {name: self.united([(label, env.get(name, unbound)) for label, env in arrivals]) for name in names}
+        return {name: self.united([(label, env.get(name, UNBOUND)) for label, env in arrivals]) for name in names}
 
     # ------------------------------------------------------------------------------------------------ statements
 
@@ -186,7 +233,10 @@ class Walk(Expressions):
             method = getattr(self, "do_" + type(statement).__name__, None)
             if method is None:
                 self.refuse(statement, f"the language has no {described(statement)}")
-            method(statement)
+            try:
+                method(statement)
+            except RefusedError as error:
+                self.refuse(statement, str(error))
 
     def do_Expr(self, node: ast.Expr) -> None:
         if not isinstance(node.value, ast.Constant):
@@ -208,6 +258,8 @@ class Walk(Expressions):
         if isinstance(target, ast.Name):
             self.env[target.id] = value
         elif isinstance(target, ast.Tuple):
+            if starred := [each for each in target.elts if isinstance(each, ast.Starred)]:
+                self.put(starred[0], value)
             parts = self.parts(target, value)
             if len(parts) != len(target.elts):
                 self.refuse(target, f"unpacks {len(parts)} values into {len(target.elts)} names")
@@ -215,10 +267,15 @@ class Walk(Expressions):
                 self.put(name, part)
         elif isinstance(target, ast.Subscript):
             owner, index = self.value(target.value), self.value(target.slice)
+            if isinstance(owner, Group):
+                self.refuse(target, f"changes {owner.type}, expected an array or a field")
             self.check_index(target, owner, index)
             primitives.store_at(self, owner, index, value)
         else:
-            self.refuse(target, f"assigns to {described(target)}, expected a name, names, or an element of an array")
+            self.refuse(
+                target,
+                f"the language has no {described(target)} on the left of =, expected names or elements of arrays",
+            )
 
     def do_Return(self, node: ast.Return) -> None:
         value = Known(None) if node.value is None else self.value(node.value)
@@ -248,14 +305,10 @@ class Walk(Expressions):
         if node.orelse:
             self.refuse(node, "the language has no else of a loop")
         around = node.iter
-        if (
-            isinstance(around, ast.Call)
-            and isinstance(around.func, ast.Name)
-            and self.name(around.func) == Known(range)
-        ):
-            self.count(node, [self.value(each) for each in around.args])
-            return
-        self.unroll(node, self.parts(around, self.value(around)))
+        if isinstance(around, ast.Call) and not around.keywords and self.value(around.func) == Known(range):
+            self.count(node, self.values(around.args))
+        else:
+            self.unroll(node, self.parts(around, self.value(around)))
 
     def unroll(self, node: ast.For, parts: Sequence[Any]) -> None:
         """A loop over a tuple."""
@@ -287,117 +340,115 @@ class Walk(Expressions):
         if not (1 <= len(ends) <= 3 and all(map(is_integer, ends))):
             self.refuse(node, "a range takes one to three integers")
         start, stop, step = [Known(0), *ends, Known(1)] if len(ends) == 1 else [*ends, Known(1)][:3]
-        if step == Known(0):
+        if isinstance(step, Known) and not step.value:
             self.refuse(node, "the step of a range is 0")
-        down = isinstance(step, Known) and step.value < 0  # one that is not known goes up
-        first, end, origin = self.integer(start), self.integer(stop), self.label
+        first, end, by, origin = self.integer(start), self.integer(stop), self.integer(step), self.label
         name, index = node.target.id, self.new_name()
         line = 0
 
         def begin() -> str:
             nonlocal line
             line = len(self.lines)
-            self.lines.append("")  # the index's phi, once the next one is known
+            self.lines.append(f"  {index} = phi i64 [{first}, %{origin}]")
             self.env[name] = Conflict("the index of a loop that has ended")
-            return self.op(f"icmp {'sgt' if down else 'slt'} i64 {index}, {end}")
+            if isinstance(step, Known):
+                return self.op(f"icmp {'slt' if step.value > 0 else 'sgt'} i64 {index}, {end}")
+            up, down = (self.op(f"icmp {sign} i64 {index}, {end}") for sign in ("slt", "sgt"))
+            return self.op(f"select i1 {self.op(f'icmp sgt i64 {by}, 0')}, i1 {up}, i1 {down}")
 
         def body() -> None:
             self.env[name] = Value(INT, index)
             self.block(node.body)
 
         def again() -> None:
-            following = self.calculate("add", index, self.integer(step))
-            self.lines[line] = f"  {index} = phi i64 [{first}, %{origin}], [{following}, %{self.label}]"
+            self.lines[line] += f", [{self.calculate('add', index, by)}, %{self.label}]"
 
         self.repeat(node, begin, body, again, {name})
 
     def do_While(self, node: ast.While) -> None:
         if node.orelse:
             self.refuse(node, "the language has no else of a loop")
-
-        def begin() -> str:
-            condition = self.condition(node.test)
-            return {True: "true", False: "false"}[condition] if isinstance(condition, bool) else condition
-
-        self.repeat(node, begin, lambda: self.block(node.body), lambda: None, set())
+        self.repeat(node, lambda: self.condition(node.test), lambda: self.block(node.body), lambda: None, set())
 
     def repeat(
-        self, node: ast.For | ast.While, begin: Callable[[], str], body: Callable[[], None], again: Callable[[], None],
-        own: set[str],
+        self, node: ast.For | ast.While, begin: Callable[[], bool | str], body: Callable[[], None],
+        again: Callable[[], None], own: set[str],
     ) -> None:  # fmt: skip
-        """A loop: what it changes comes from before it, or from its last round."""
+        """A loop. If a round leaves names with other types than it found, the loop is walked again: with types that both
+        can have, or, if there are none, without those names, which is refused where they are read."""
+        label, lines, returned = self.label, len(self.lines), len(self.returned)
         changed = sorted(assigned(node.body) - own)
-        for name in changed:
-            if name in self.env and not isinstance(self.env[name], Conflict):
-                self.env[name] = self.solid(self.env[name])
-        origin, before = self.label, dict(self.env)
-        check, inside, latch, after = (self.new_label() for _ in range(4))
+        before = self.env | {name: UNBOUND for name in changed if name not in self.env}
+        tried = {name: [self.solid(before[name]).type] for name in changed if not isinstance(before[name], Conflict)}
+        while True:
+            now = {name: rebuilt(types[-1], list(self.fit(before[name], types[-1]))) for name, types in tried.items()}
+            self.env = before | now
+            differing = self.attempt(list(tried), begin, body, again)
+            if not differing:
+                return
+            wider = {name: self.both(before[name], last) for name, last in differing.items()}
+            wider = {name: ty for name, ty in wider.items() if ty not in (None, *tried[name])}
+            for name, ty in wider.items():
+                tried[name].append(ty)
+            if not wider:
+                for name, last in differing.items():
+                    found = last.why if isinstance(last, Conflict) else last.type
+                    before[name] = Conflict(f"{tried.pop(name)[0]} before the loop, and at its end {found}")
+            self.label, self.open = label, True
+            del self.lines[lines:], self.returned[returned:]
+
+    def both(self, first: Any, last: Any) -> Any:
+        """A type that two values can have, or None."""
+        return None if isinstance(last, Conflict) else common_type({first.type, last.type}, self.bits)
+
+    def attempt(
+        self, changed: list[str], begin: Callable[[], bool | str], body: Callable[[], None], again: Callable[[], None]
+    ) -> dict[str, Any]:
+        """A loop that carries along what it changes: each such name comes from before it, or from its last round. Returns
+        what its last round leaves of those whose types differ."""
+        origin, check, inside, latch, after = self.label, *(self.new_label() for _ in range(4))
+        before, carried = self.env, dict[str, tuple[Any, int]]()
+        self.env = dict(before)
         self.jump(check)
         self.start(check)
-        carried: dict[str, tuple[Any, int]] = {}
         for name in changed:
-            value = before.get(name)
-            if value is None or isinstance(value, Conflict):
-                continue
-            known = isinstance(value, Known)
-            held = Known(value.value) if known else rebuilt(value.type, [self.new_name() for _ in value.texts])
+            held = rebuilt(before[name].type, [self.new_name() for _ in before[name].texts])
             carried[name] = held, len(self.lines)
-            self.lines.extend("" for _ in value.texts)  # their phis, once the last round is known
+            columns = zip(held.texts, held.type.leaves, before[name].texts, strict=True)
+            self.lines.extend(f"  {text} = phi {leaf} [{first}, %{origin}]" for text, leaf, first in columns)
             self.env[name] = held
-            self.watched[id(held)] = False
         condition = begin()
-        head, at_head = self.label, dict(self.env)
-        self.fork(condition, inside, after)
-        self.start(inside)
-        loop = Loop(latch, after, [], [])
-        self.loops.append(loop)
-        body()
-        self.loops.pop()
+        leaving = [] if condition is True else [(self.label, dict(self.env))]
+        loop = Loop(latch, after, [], leaving)
+        if isinstance(condition, bool):
+            self.jump(inside if condition else after)
+        else:
+            self.fork(condition, inside, after)
+        if condition is not False:
+            self.start(inside)
+            self.loops.append(loop)
+            body()
+            self.loops.pop()
         if self.open:
             loop.continued.append((self.label, self.env))
             self.jump(latch)
-        self.start(latch)
-        self.env = self.meet(loop.continued) if loop.continued else dict(at_head)
-        for name, (held, line) in carried.items():
-            self.carry(node, name, held, line, (origin, before[name]))
-            if isinstance(self.env.get(name), Conflict):
-                at_head[name] = self.env[name]
-        again()
-        self.jump(check)
-        self.start(after)
-        self.env = self.meet([(head, at_head), *loop.broken])
-
-    def carry(self, node: ast.AST, name: str, held: Any, line: int, start: tuple[str, Any]) -> None:
-        """Fill in the phis of a name that a loop changes; self.env is that at the end of its body."""
-        origin, first = start
-        last = self.env.get(name)
-        back = None if last is None or isinstance(last, Conflict) else self.as_type(last, held.type)
-        if back is None:
-            if self.watched[id(held)]:
-                found = "not bound" if last is None else last.why if isinstance(last, Conflict) else last.type
-                self.refuse(node, f"{name} is {held.type} before the loop and {found} at its end")
-            self.env[name] = Conflict(f"{held.type} before the loop, and another thing after it")
-            leaves = zip(held.type.leaves, held.texts, first.texts, first.texts, strict=True)
-        else:
-            leaves = zip(held.type.leaves, held.texts, first.texts, back.texts, strict=True)
-        for k, (leaf, text, one, other) in enumerate(leaves):
-            self.lines[line + k] = f"  {text} = phi {leaf} [{one}, %{origin}], [{other}, %{self.label}]"
-
-    def as_type(self, value: Any, ty: Any) -> Any:
-        """The value, if it has this type, or is a literal that can have it; else None."""
-        if value.type == ty:
-            return value
-        if isinstance(value, Known) and common_type({value, ty}) == ty:
-            return Value(ty, *settled(value, ty))
-        if (
-            isinstance(value, Group)
-            and isinstance(ty, Record)
-            and value.cls is ty.cls
-            and len(value.parts) == len(ty.parts)
-        ):
-            parts = [self.as_type(part, each) for part, each in zip(value.parts, ty.parts, strict=True)]
-            return None if None in parts else Group(value.cls, tuple(parts))
-        return None
+        differing = {}
+        if loop.continued:
+            self.start(latch)
+            self.env = self.meet(loop.continued)
+            for name, (held, line) in carried.items():
+                last = self.env[name]
+                if self.both(held, last) != held.type:
+                    differing[name] = last
+                    continue
+                for k, text in enumerate(self.fit(last, held.type)):
+                    self.lines[line + k] += f", [{text}, %{self.label}]"
+            again()
+            self.jump(check)
+        if leaving:
+            self.start(after)
+            self.env = self.meet(leaving)
+        return differing
 
     def do_Continue(self, node: ast.Continue) -> None:
         self.loops[-1].continued.append((self.label, self.env))

@@ -1,93 +1,122 @@
-"""Compile all algorithms ahead of their first use, several processes at a time.
+"""Compile ahead of first use, several processes at a time: into the cache, or into files that a wheel brings along.
 
-    python -m saltus.kernel.warmup [processes [double]]
-
-A process keeps to one number type as long as it can: kernels that several algorithms share are then compiled once.
+python -m saltus.kernel.warmup [processes [form ...]]      see FORMS
 """
 
 from __future__ import annotations
 
-import gc
 import os
 import signal
 import sys
-from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
-from itertools import product
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
-from multiprocessing.queues import SimpleQueue
+from pathlib import Path
+from typing import NamedTuple
 
-from saltus.kernel import native
+from saltus.kernel import native, packs, target
 from saltus.kernel.algorithm import ALGORITHMS, Algorithm
+from saltus.kernel.directional import DIRECTIONAL
 from saltus.kernel.number import F64, Number
-from saltus.kernel.target import packet
+from saltus.kernel.pushcall import lane_choices
 
 Progress = Callable[[int, int, str], None]
 """progress(functions done, functions in all, what was done last)"""
 
-_reports: list[SimpleQueue[str | None]] = []
-"""Where a worker process tells what it has done; it has one."""
+FORMS = ("one", "many", "single", "slopes")
+"""Calls of one sample; batches; batches in single precision; derivatives along directions."""
 
 
-PARTS = 2
-"""Into which the functions of a number type are divided, so that no processor idles while another does the last type."""
+class Job(NamedTuple):
+    """One function to compile: an algorithm by its place, how many inputs it is given, the number type, and the form."""
+
+    place: int
+    given: int
+    number: Number
+    form: str
+
+    @property
+    def algorithm(self) -> Algorithm:
+        return everything()[self.place]
+
+    @property
+    def name(self) -> str:
+        return f"{self.algorithm.name} for {self.number.name}"
 
 
-def jobs(single: bool = True) -> list[tuple[Number, str]]:
-    """What is compiled: calls of one sample, and packets of double and, if wanted, single precision."""
-    return [(packet(64), "many"), *([(packet(32), "many")] if single else []), (F64, "one")]
-
-
-def functions(number: Number) -> list[tuple[Algorithm, int]]:
-    """Every algorithm, in all its variants; in single precision only without what is optional, which is rarely asked for."""
+def everything() -> list[Algorithm]:
     import saltus  # noqa: F401  (declares the algorithms)
 
-    most = 1 if number.bits == 32 else None
-    return [(algorithm, given) for algorithm in ALGORITHMS for given in algorithm.variants()[:most]]
+    return [*ALGORITHMS, *DIRECTIONAL]
+
+
+def jobs(forms: Sequence[str] = FORMS, names: Sequence[str] = ()) -> list[Job]:
+    """All functions of some forms; of all algorithms, or of those of some names."""
+    known = {algorithm.name for algorithm in everything()}
+    if unknown := [name for name in names if name not in known]:
+        raise ValueError(f"no function is called {unknown[0]}, expected some of {', '.join(sorted(known))}")
+    numbers = {
+        "one": [(F64, "one")],
+        "many": [(target.packet(64), "many")],
+        "single": [(target.packet(32), "many")],
+        "slopes": [(Number(64, 1, lanes), native.PUSH) for lanes in lane_choices()],
+    }
+    return [
+        Job(place, given, number, form)
+        for kind in forms
+        for number, form in numbers[kind]
+        for place, algorithm in enumerate(everything())
+        if not names or algorithm.name in names
+        if form == native.PUSH or place < len(ALGORITHMS)
+        for given in algorithm.variants()
+    ]
 
 
 def warmup(
-    processes: int | None = None, progress: Progress = lambda done, total, name: None, single: bool = True
+    processes: int | None = None,
+    progress: Progress = lambda done, total, name: None,
+    forms: Sequence[str] = FORMS,
+    names: Sequence[str] = (),
 ) -> None:
-    """Fill the cache of compiled code. A function that is in it already takes no time.
+    """Fill the cache of compiled code. A function that is there already takes no time.
 
     Stopped by Ctrl-C, it keeps what is compiled: the next time, it goes on from there.
     """
-    context = get_context("spawn")
-    names = context.SimpleQueue()
-    numbers, done = jobs(single), 0
-    total = sum(len(functions(number)) for number, _ in numbers)
-    with ProcessPoolExecutor(processes or os.cpu_count(), context, _start, (names,)) as pool:
-        tasks = [pool.submit(_compile_part, *numbers[job], part) for job, part in order(len(numbers))]
-        for task in tasks:
-            task.add_done_callback(lambda _: names.put(None))  # well or badly: then there is no more to wait for
-        for _ in tasks:
-            while (name := names.get()) is not None:
-                done += 1
-                progress(done, total, name)
-        for task in tasks:
-            task.result()
+    _deal(jobs(forms, names), processes, progress, "")
 
 
-def order(types: int) -> list[tuple[int, int]]:
-    """Number types and parts, two types at a time: a process then goes on with the type that it has begun with."""
-    return sorted(product(range(types), range(PARTS)), key=lambda task: (task[0] // PARTS, task[1], task[0]))
+def write_packs(
+    folder: Path, levels: Sequence[str], processes: int | None = None,
+    progress: Progress = lambda done, total, name: None, forms: Sequence[str] = FORMS, names: Sequence[str] = (),
+) -> None:  # fmt: skip
+    """Everything compiled for levels of processors, whether this machine can run it or not, in a file for each."""
+    for level in levels:
+        target.force(level)
+        packs.write(folder / f"{level}.pack", dict(_deal(jobs(forms, names), processes, progress, level)))
 
 
-def _start(names: SimpleQueue[str | None]) -> None:
+def _deal(tasks: Sequence[Job], processes: int | None, progress: Progress, level: str) -> list[tuple[str, bytes]]:
+    """Symbols and object files, by several processes; for the machine at hand if no level is named."""
+    found = []
+    with ProcessPoolExecutor(processes or os.cpu_count(), get_context("spawn"), _start, (level,)) as pool:
+        running = {pool.submit(_compile, job): job for job in tasks}
+        for done, each in enumerate(as_completed(running), 1):
+            found.append(each.result())
+            progress(done, len(running), running[each].name)
+    return found
+
+
+def _start(level: str) -> None:
     """In a new worker process."""
-    _reports.append(names)
     os.environ["SALTUS_QUIET"] = "1"  # the parent tells of it
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends it without a traceback
-    gc.freeze()
-    gc.set_threshold(200_000, 20, 20)  # Numba makes many objects, and few cycles
+    if level:
+        target.force(level)
 
 
-def _compile_part(number: Number, form: str, part: int) -> None:
-    """In a worker process: compile a part of everything for one number type."""
-    for algorithm, given in functions(number)[part::PARTS]:
-        native.prepare(algorithm, number, algorithm.present(given), form)
-        _reports[0].put(f"{algorithm.name} for {number.name}")
+def _compile(job: Job) -> tuple[str, bytes]:
+    """In a worker process."""
+    return native.prepare(job.algorithm, job.number, job.algorithm.present(job.given), job.form)
 
 
 def print_progress(done: int, total: int, name: str) -> None:
@@ -99,4 +128,4 @@ def print_progress(done: int, total: int, name: str) -> None:
 
 
 if __name__ == "__main__":
-    warmup(int(sys.argv[1]) if len(sys.argv) > 1 else None, print_progress, single=sys.argv[2:] != ["double"])
+    warmup(int(sys.argv[1]) if len(sys.argv) > 1 else None, print_progress, sys.argv[2:] or FORMS)
