@@ -15,7 +15,7 @@ from saltus.kernel.target import LEVELS, lacking
 
 ROOT = Path(__file__).parent.parent
 LEVEL = next(level for level in LEVELS if not lacking(level))
-FUNCTIONS = "aba crba constrained_aba constrained_derivatives"
+FUNCTIONS = "aba crba constrained_aba constrained_derivatives coordinate_rates"
 
 USE = """
 import time; start = time.perf_counter()
@@ -68,7 +68,7 @@ def test_what_the_wheel_has_not_is_compiled(environment: Path, tmp_path: Path) -
     """For another processor than those of the wheel, or a function that is not in it."""
     code = "import numpy as np, saltus as sl\nrobot = sl.load_robot('arm')\nprint(sl.gravity(robot, robot.neutral()).shape)"
     finished = run(environment, code, tmp_path / "cache")
-    assert "compiling gravity for f64" in finished.stderr and finished.stdout == "(6,)\n", finished.stderr
+    assert "compiling gravity for f64" in finished.stderr and finished.stdout == "(7,)\n", finished.stderr
     finished = run(environment, USE.format(where=str(environment)), tmp_path / "cache", SALTUS_TARGET="native")
     assert "compiling aba for f64" in finished.stderr and finished.stdout == "walk\n", finished.stderr
 
