@@ -115,7 +115,8 @@ class Code:
         if a[0] != "%" and b[0] != "%" and instruction in ("add", "sub", "mul"):
             x, y = int(a), int(b)
             return str({"add": x + y, "sub": x - y, "mul": x * y}[instruction])
-        return self.op(f"{instruction} i64 {a}, {b}")
+        exact = " nsw" if instruction in ("add", "sub", "mul") else ""  # indices are never so large
+        return self.op(f"{instruction}{exact} i64 {a}, {b}")
 
     def real(self, value: Any, ty: Real) -> str:
         """A number, or an integer, as a number of a type: cast to its precision, then to all lanes."""
