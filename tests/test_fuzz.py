@@ -75,3 +75,17 @@ def test_judge_notices() -> None:
     assert "missed" in wrong(*apart.solution, problem=apart)[0]
     assert not wrong(*apart.solution, int(sl.Status.LEAST_SQUARES), problem=apart)
     assert "accelerations" in wrong(solution.a, solution.forces, int(sl.Status.LEAST_SQUARES), problem=apart)[0]
+
+
+FOUND = [
+    ("constrained", 541537592377),  # prox_pv ended before its forces were right
+    ("constrained", 713701246686),  # kkt took rounding for the rank of rows that nothing moves
+    ("constrained", 775372335919),  # a status counted radians as metres
+    ("matrices", 51594134562),  # quaternions of single precision are not of unit length in double
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("kind", "case"), FOUND)
+def test_what_was_found_stays_mended(kind: str, case: int) -> None:
+    assert not complaints(kind, case)

@@ -68,7 +68,8 @@ def rank_of(problem: ConstrainedModel, delassus: Any) -> Array:
     matrix = plain(delassus)
     largest = np.linalg.norm(matrix, 2, (-2, -1)) if problem.nm else np.zeros(matrix.shape[:-2])
     typical = problem.typical / problem.mu.min(initial=np.inf)
-    return RANK * np.maximum(1.0, typical / np.maximum(largest, RANK * typical + np.finfo(np.float64).tiny))
+    most = 2.0 * typical  # so that it is more than all, and rounding does not decide
+    return RANK * np.maximum(1.0, most / np.maximum(largest, RANK * typical + np.finfo(np.float64).tiny))
 
 
 def _times(A: Array, x: Array) -> Array:
