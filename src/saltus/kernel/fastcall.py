@@ -1,4 +1,4 @@
-"""The way of one call from the interpreter into native code, without Numba's dispatcher: about 0.1 us.
+"""The way of one call from the interpreter into native code: about 0.1 us.
 
 `wrapper` writes, as LLVM code, a function of CPython's METH_FASTCALL convention. It looks into the NumPy arrays that it
 is given (class, type, number of axes, contiguity, length: nothing is assumed), fills the tables `pointers` and `meta`,

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from saltus.kernel.algorithm import Algorithm
 
 META, SIZE, STRIDE, STEP, STAGE = 4, 0, 1, 2, 3
-"""The table `meta` (see lower_memory.py)."""
+"""The table `meta` (see entries.py)."""
 
 DECLINED = -1
 """What the builtin for one sample answers if it cannot take its arguments."""

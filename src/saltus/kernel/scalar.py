@@ -1,6 +1,6 @@
 """Elementary functions for every number type, without a branch on a number's value.
 
-The body of each function is what a plain number gets when a kernel runs interpreted; `lower.py` maps the primitive
+The body of each function is what a plain number gets when a kernel runs interpreted; `primitives.py` maps the primitive
 ones to single instructions and compiles the others from the kernels below. Other number classes (Dual, casadi.SX, an
 operation counter) add their own rules with `defines(sqrt, Dual)`.
 

@@ -1,9 +1,9 @@
 """Kernels are plain functions over named tuples; this file marks them and collects what is defined on the tuples.
 
 A kernel is written once. Called from Python it runs as it stands, on whatever numbers it is given (floats, dual
-numbers, casadi.SX ...); `compile.py` turns the same function into native code. Operators of the tuple classes
+numbers, casadi.SX ...); `walk.py` turns the same function into native code. Operators of the tuple classes
 (`Vec3 + Vec3`, `Mat3 @ Vec3` ...) are plain functions too: `defines` makes each of them the Python method and
-puts it into `DEFINITIONS`, from which the compiled overload is made.
+puts it into `DEFINITIONS`, where the compiler finds it.
 """
 
 from __future__ import annotations
