@@ -176,6 +176,14 @@ class Problem:
         """How large the accelerations are that these forces give, each by itself: what their rounding is relative to."""
         return float((np.abs(np.linalg.solve(self.M, self.J.T)) @ np.abs(forces)).max(initial=0.0))
 
+    def carried(self) -> float:
+        """How large the forces are that the terms of the equations of motion ask for, each by itself: what the rounding of
+        these is relative to."""
+        L, _, (U, values, Vt) = self._parts
+        inverse = np.where(self.singular > RANK, 1.0 / np.where(self.singular > RANK, values, 1.0), 0.0)
+        weights = self.scale[:, None] * (Vt.T * inverse) @ solve_triangular(L, U, lower=True, trans=1).T
+        return float((np.abs(weights) @ (np.abs(self.M) @ np.abs(self.solution[0]))).max(initial=0.0))
+
     def pushed(self, forces: Array) -> Array:
         """The accelerations that these forces give by the equations of motion."""
         L = self._parts[0]
@@ -201,7 +209,8 @@ def shaken(rng: np.random.Generator, u: Units, s: Sample, by: float) -> tuple[Un
 
 def sensitivity(rng: np.random.Generator, u: Units, constraints: Sequence[sl.Constraint], mu: Array, s: Sample,
                 epsilon: float) -> tuple[float, float]:  # fmt: skip
-    """By how much accelerations and forces change if everything is rounded to so many digits: conditioning, measured."""
+    """By how much accelerations and forces change if everything is rounded to so many digits: conditioning, measured; and
+    forces also if accelerations are, in each term of the equations of motion."""
     by = max(epsilon, 1e-9)
     right = Problem.of(u, constraints, mu, s)
     changes = []
@@ -209,7 +218,7 @@ def sensitivity(rng: np.random.Generator, u: Units, constraints: Sequence[sl.Con
         near = Problem.of(*_with(shaken(rng, u, s, by), constraints, mu))
         changes.append([np.abs(x - y).max(initial=0.0) for x, y in zip(near.solution, right.solution, strict=True)])
     a, forces = np.max(changes, axis=0) * epsilon / by
-    return float(a), float(forces)
+    return float(a), float(forces + epsilon * right.carried())
 
 
 def _with(near: tuple[Units, Sample], constraints: Sequence[sl.Constraint], mu: Array) -> tuple[Any, ...]:

@@ -25,6 +25,10 @@ TOLERANCE = {"analytical": 1e-6, "ad": 1e-6, "fdc": 1e-4, "fd": 1e-2, "vjp": 1e-
 ROUNDING = 1e-11
 """Of the function itself, times the condition number of M, by differences of numbers a step apart."""
 
+FACTOR = 20.0
+"""How many times machine epsilon, times the condition numbers of M and of the Delassus matrix, slopes under constraints may
+be off."""
+
 Point = dict[str, Array]
 
 
@@ -123,6 +127,12 @@ def free(rng: np.random.Generator) -> Iterator[str]:
         yield from compare(f"vjp of {name}", np.array(total), np.sum(weights * unit(u) * right), most)
 
 
+def lost(problem: Problem) -> float:
+    """What rounding may take from slopes under constraints, rows that depend on others left out."""
+    least = float(problem.singular[problem.singular > 1e-9].min(initial=1.0))
+    return FACTOR * float(np.finfo(float).eps) * float(np.linalg.cond(problem.M)) / least**2
+
+
 def compare(what: str, ours: Any, right: Any, most: float) -> Iterator[str]:
     if np.shape(ours) != np.shape(right):
         yield f"{what}: shape {np.shape(ours)}, expected {np.shape(right)}"
@@ -161,6 +171,7 @@ def constrained(rng: np.random.Generator) -> Iterator[str]:
     dynamics = sl.ConstrainedDynamics(m, constraints, method, tolerance=1e-11, most_iterations=200)
     along = tuple(direction.values())
     size = float(np.abs(right[: m.nv]).max() + np.abs(problem.solution[0]).max() + np.abs(problem.free).max())
+    doubt, force_doubt = doubt + lost(problem) * size, force_doubt + lost(problem) * size
     for mode in ("analytical", "ad", "fdc"):
         if contradictory and mode == "fdc":
             continue
@@ -212,8 +223,9 @@ def impacts(
     point, along = {"q": sample.q, "v": sample.v}, {"q": direction["q"], "v": direction["v"]}
     right, doubts = slope_of(after, u.model, point, along)
     size = float(np.abs(right).max() + np.abs(sample.v).max())
+    doubt = float(doubts.max()) + size * lost(Problem.of(u, constraints, weights, sample))
     for mode in ("analytical", "ad", "fdc"):
         D = dynamics.impact_derivatives(**point, active=sample.active, restitution=restitution, mode=mode)
         total = D.dv_dq @ along["q"] + D.dv_dv @ along["v"]
         most = 1e-2 if mode == "ad" else TOLERANCE[mode]  # dual numbers have the slopes of few iterations
-        yield from compare(f"{mode} derivatives of impact", total, right, most * size + float(doubts.max()))
+        yield from compare(f"{mode} derivatives of impact", total, right, most * size + doubt)

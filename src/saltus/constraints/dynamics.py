@@ -498,6 +498,8 @@ class ConstrainedDynamics:
         """
         if M is None:
             self.problem.refuse_weightless("factor")
+        if is_single(q) and (M is None or is_single(M)):  # the pivots of doubled rows are rounding there
+            return in_double(self.model, partial(self.factor, on_invalid=on_invalid), q, active, M, rows)
         everything, nothing, _, given = self.defaults(q)
         if rows is not None or self.problem.nu:
             given = self._checked(rows)
