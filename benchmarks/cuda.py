@@ -21,21 +21,15 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+import cupy
 import numpy as np
 
-# numba.cuda asks NumPy for names that it no longer has.
-for _old, _new in {"row_stack": "vstack", "in1d": "isin", "trapz": "trapezoid"}.items():
-    if not hasattr(np, _old):
-        setattr(np, _old, getattr(np, _new))
-
-import cupy  # noqa: E402
-
-import saltus as sl  # noqa: E402
-from benchmarks.algorithms import ALGORITHMS, Row, first, make_inputs  # noqa: E402
-from benchmarks.contacts import Case, relative_errors  # noqa: E402
-from benchmarks.measure import circumstances, wall_time, write  # noqa: E402
-from benchmarks.robots import ROBOTS, chosen, saltus_model  # noqa: E402
-from saltus.derivatives.constrained import _constrained_derivatives  # noqa: E402
+import saltus as sl
+from benchmarks.algorithms import ALGORITHMS, Row, first, make_inputs
+from benchmarks.contacts import Case, relative_errors
+from benchmarks.measure import circumstances, wall_time, write
+from benchmarks.robots import ROBOTS, chosen, saltus_model
+from saltus.derivatives.constrained import _constrained_derivatives
 
 BATCHES = (1 << 10, 1 << 12, 1 << 14, 1 << 16, 1 << 17, 1 << 18)
 LARGEST = {
@@ -161,7 +155,7 @@ def main() -> None:
     names = chosen(options.algorithms, LARGEST)
 
     device = cupy.cuda.runtime.getDeviceProperties(cupy.cuda.Device().id)["name"].decode()
-    result = circumstances("benchmarks.cuda", "cupy-cuda13x", "numba-cuda") | {"device": device, "rows": []}
+    result = circumstances("benchmarks.cuda", "cupy-cuda13x") | {"device": device, "rows": []}
     print(f"{device}; {LAUNCHES} launches, best of {options.repeats}\n")
     labels = f"{'robot':11}{'algorithm':28}{'type':8}{'layout':8}{'batch':>8}"
     print(f"{labels}{'M/s':>9}{'launch us':>11}{'error':>10}{'first s':>9}{'converged':>11}{'iterations':>12}")

@@ -85,7 +85,7 @@ def processor() -> dict[str, Any]:
 def versions(*packages: str) -> dict[str, str]:
     """Versions of what was measured and of what it stands on."""
     found = {"python": platform.python_version()}
-    for package in ("saltus", "numpy", "numba", "llvmlite", *packages):
+    for package in ("saltus", "numpy", "llvmlite", *packages):
         try:
             found[package] = version(package)
         except PackageNotFoundError:

@@ -52,8 +52,6 @@ def measure(model: sl.Model, constraints: list[sl.Constraint], count: int, on_gp
     if on_gpu:
         import cupy
 
-        import benchmarks.cuda  # noqa: F401  (gives NumPy the names back that numba.cuda asks for)
-
         given = [cupy.asarray(x) for x in single]
     rows = []
     for method in methods(constraints, on_gpu):

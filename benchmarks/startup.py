@@ -37,7 +37,7 @@ def child(algorithm: str, file: Path) -> None:
     ready = perf_counter()
     ALGORITHMS[algorithm].call(model, *inputs)
     times = {"call": perf_counter() - ready, "numpy": middle - start, "saltus": imported - middle}
-    print(json.dumps(times | {"numba": "numba" in sys.modules}))
+    print(json.dumps(times | {"compiler": "saltus.kernel.walk" in sys.modules}))
 
 
 def new_process(algorithm: str, file: Path) -> dict[str, Any]:
@@ -64,7 +64,7 @@ def measure(algorithm: str, model: Any, repeats: int, folder: Path) -> dict[str,
         result["first_call_s"][form] = min(run["call"] for run in runs)
         imports = {part: min(run[part] for run in runs) for part in ("numpy", "saltus")}
         result["import_s"] = {part: min(t, result["import_s"].get(part, t)) for part, t in imports.items()}
-        if any(run["numba"] for run in runs):
+        if any(run["compiler"] for run in runs):
             print(f"  {algorithm}, {form}: the compiler was loaded")
     return result
 

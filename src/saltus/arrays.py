@@ -34,3 +34,17 @@ def real_numbers(value: ArrayLike, what: str) -> NDArray[Any]:
     if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
         raise TypeError(f"{what} is an array with masked entries, expected one without")
     return array
+
+
+def on_gpu(x: Any) -> bool:
+    """Whether something is an array on a GPU.
+
+    >>> on_gpu(np.zeros(3))
+    False
+    """
+    if x.__class__ is np.ndarray:
+        return False
+    library = x.__class__.__module__  # those whose interface takes long to make are asked otherwise
+    if library.startswith("torch"):
+        return bool(getattr(x, "is_cuda", False))
+    return library.startswith("cupy") or hasattr(x, "__cuda_array_interface__")

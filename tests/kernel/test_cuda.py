@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import saltus as sl
-from saltus.kernel import ALGORITHMS, F32, F64, Algorithm
-from saltus.kernel.cuda import DeviceArray, compile_ptx, gpu_function, make_outputs
+from saltus.dynamics.ltl import _minverse
+from saltus.kernel import ALGORITHMS, F32, F64, Algorithm, cuda, driver
+from saltus.kernel.cuda import compile_ptx
+from saltus.kernel.gpu_arrays import Form, contiguous, to_device
+from saltus.kernel.gpu_entry import places_of
 from saltus.kernel.sources import kernels_of
+from tests.kernel.cases import NAMES, SOLVERS, VARIANTS, all_kinds, random_inputs, single_tolerance
 
 OURS = [algorithm for algorithm in ALGORITHMS if algorithm.kernel.__module__.startswith("saltus.")]
+ABA, RNEA = (next(each for each in OURS if each.name == name) for name in ("aba", "rnea"))
 
 
 def called(algorithm: Algorithm) -> set[Any]:
@@ -35,10 +41,12 @@ def enough() -> list[Algorithm]:
 ENOUGH = enough()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", ENOUGH, ids=[a.name for a in ENOUGH])
 def test_compiles_to_ptx(algorithm: Algorithm) -> None:
-    assert ".visible .entry" in compile_ptx(algorithm, F64, len(algorithm.inputs))
+    """One entry; all memory is that of all threads, and nothing is left to call or to keep on a stack."""
+    ptx = compile_ptx(algorithm, F64, len(algorithm.inputs))
+    assert ptx.count(".visible .entry kernel(") == 1
+    assert not re.search(r"\.local\b|\bld\.b64|\bst\.b|\bcall\b|\.extern", ptx)
 
 
 @pytest.mark.slow
@@ -46,40 +54,21 @@ def test_compiles_to_ptx(algorithm: Algorithm) -> None:
 def test_single_precision_stays_single(algorithm: Algorithm) -> None:
     """A float literal or table entry must not promote the arithmetic, in any kernel."""
     ptx = compile_ptx(algorithm, F32, len(algorithm.inputs))
-    assert ".visible .entry" in ptx
+    assert "fma.rn.f32" in ptx or "mul" in ptx
     assert ".f64" not in "".join(line for line in ptx.splitlines() if "fma" in line or "mul.rn" in line)
 
 
-def test_compiling_for_a_gpu_is_announced(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
-    """Without a GPU: what would compile for one stands in."""
+def test_compiled_once(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """PTX is announced and kept as other code is."""
     monkeypatch.delenv("SALTUS_QUIET", raising=False)
-    monkeypatch.setattr("saltus.kernel.cuda.cuda.jit", lambda *_, **__: lambda function: function)
-    aba = next(algorithm for algorithm in OURS if algorithm.name == "aba")
-    gpu_function.__wrapped__(aba, F64, 3)
+    monkeypatch.setenv("SALTUS_CACHE_DIR", str(tmp_path))
+    first = compile_ptx(ABA, F64, 3)
     assert re.fullmatch(
-        r"saltus: compiling aba for f64 on the GPU \(once a process\) ... [0-9.]+ s\n", capfd.readouterr().err
+        r"saltus: compiling aba for f64 on GPUs \(first use; kept in .*\) ... [0-9.]+ s\n", capfd.readouterr().err
     )
-
-
-def has_gpu() -> bool:
-    from numba import cuda
-
-    return bool(cuda.is_available())
-
-
-@pytest.mark.skipif(not has_gpu(), reason="needs a GPU")
-@pytest.mark.parametrize("dtype, tolerance", [(np.float64, 1e-12), (np.float32, 1e-4)])
-def test_agrees_with_the_cpu(dtype: type, tolerance: float) -> None:
-    from numba import cuda
-
-    model = sl.random_model(seed=3, bodies=12)
-    rng = np.random.default_rng(0)
-    q = sl.random_configuration(model, 0, 1000)
-    v, tau = rng.normal(size=(2, 1000, model.nv))
-    for function, inputs in ((sl.aba, (q, v, tau)), (sl.rnea, (q, v, tau)), (sl.crba, (q,))):
-        expected = function(model, *inputs)
-        found = function(model, *(cuda.to_device(x.astype(dtype)) for x in inputs)).copy_to_host()
-        assert np.abs(found - expected).max() <= tolerance * np.abs(expected).max()
+    assert compile_ptx(ABA, F64, 3) == first
+    assert not capfd.readouterr().err
+    assert [file.suffix for file in tmp_path.iterdir()] == [".ptx"]
 
 
 class Pretended:
@@ -89,14 +78,67 @@ class Pretended:
         self.shape, self.dtype = shape, np.dtype(dtype)
         self.__cuda_array_interface__ = {"shape": shape, "typestr": dtype, "data": (address, False), "strides": None}
 
-    def __setitem__(self, place: Any, value: float) -> None:
-        """There is no memory to poison."""
+
+class Launched:
+    """What a driver would be told: it stands for a GPU with two processors."""
+
+    ordinal, processors = 0, 2
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.words: list[int] = []
+        monkeypatch.setattr(driver, "device", lambda ordinal: self)
+        monkeypatch.setattr(driver, "device_of", lambda address: self)
+        monkeypatch.setattr(driver, "is_capturing", lambda stream: False)
+        monkeypatch.setattr(driver, "Launch", lambda function, blocks, threads, words: self.take(blocks, words))
+        monkeypatch.setattr(driver, "Memory", lambda shape, dtype, content=0: Pretended(shape, np.dtype(dtype).str))
+        monkeypatch.setattr(Pretended, "address", 1 << 40, raising=False)
+        monkeypatch.setattr(driver, "spilled", lambda function: 0)
+        monkeypatch.setattr(cuda, "gpu_function", lambda *_: None)
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def take(self, blocks: int, words: Any) -> Launched:
+        self.blocks, self.words = blocks, list(words)
+        return self
+
+    def start(self, stream: int, places: list[int], values: list[int]) -> None:
+        for place, value in zip(places, values, strict=True):
+            self.words[place] = value
+
+
+def test_what_is_launched(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Addresses, sizes and strides of all arguments; an input of one sample serves all."""
+    launched, model = Launched(monkeypatch), sl.random_model(seed=3, bodies=4)
+    nq, nv = model.nq, model.nv
+    q, v, tau = Pretended((1000, nq), address=1 << 21), Pretended((nv,), address=1 << 22), Pretended((1000, nv))
+    out = Pretended((1000, nv), address=1 << 23)
+    assert sl.aba(model, q, v, tau, out=out) is out
+    table = launched.words[cuda.TABLE :]
+    total = len(ABA.arguments)
+    assert table[:3] == [1 << 21, 1 << 22, 1 << 20]
+    assert table[total - 1] == 1 << 23
+    places = places_of(ABA)
+    rows = np.reshape(table[places.meta : places.staged], (total, 4))[:, :3].tolist()
+    assert rows == [[nq, nq, 1], [nv, 0, 1], [nv, nv, 1], *[[0, 0, 0]] * (total - 4), [nv, nv, 1]]
+    assert launched.words[cuda.COUNT] == 1000
+    assert launched.blocks == 2 * 4  # as many as the device holds
+    assert table[places.staged] == 0
+    assert table[places.sizes : places.sizes + 3] == [model.njoints, nq, nv]
+
+
+def test_large_results_are_staged(monkeypatch: pytest.MonkeyPatch) -> None:
+    launched, model = Launched(monkeypatch), sl.random_model(seed=3, bodies=30)
+    sl.minverse(model, Pretended((10, model.nq)))
+    assert launched.words[cuda.TABLE + places_of(_minverse).staged] == 1
 
 
 @pytest.mark.parametrize(
     ("out", "message", "kind"),
     [
-        (Pretended((4, 3), address=0), None, None),
         (Pretended((3, 3)), r"out for tau is float64 \(3, 3\), expected float64 \(4, 3\)", ValueError),
         (Pretended((4, 3), "<f4", 0), r"out for tau is float32 \(4, 3\), expected float64 \(4, 3\)", ValueError),
         (Pretended((4, 3)), "out for tau lies in the memory of v, expected memory of its own", ValueError),
@@ -104,26 +146,144 @@ class Pretended:
         (np.zeros((4, 3)), "tau is a ndarray, expected a CUDA array like the others", TypeError),
     ],
 )
-def test_wrong_outputs(out: Any, message: str | None, kind: type[Exception] | None) -> None:
-    """Found before anything runs, so also on a machine without a GPU."""
-    algorithm = next(each for each in OURS if each.name == "rnea")
-    given = [Pretended((4, 3), address=1 << 30), Pretended((4, 3)), Pretended((4, 3), address=1 << 30)]
-    inputs = [DeviceArray("rnea", spec, x) for spec, x in zip(algorithm.inputs, given, strict=False)]
-
-    def check() -> Any:
-        return make_outputs(algorithm, inputs, given[0], (4,), {"nv": 3}, out)
-
-    if kind is None:
-        assert check() == [out]
-    else:
-        with pytest.raises(kind, match=message):
-            check()
+def test_wrong_outputs(monkeypatch: pytest.MonkeyPatch, out: Any, message: str, kind: type[Exception]) -> None:
+    Launched(monkeypatch)
+    builder = sl.ModelBuilder("chain")
+    for name in "abc":
+        builder.add_joint(name, "revolute")
+        builder.add_body(name, 1.0)
+    q, v, a = Pretended((4, 3), address=1 << 30), Pretended((4, 3)), Pretended((4, 3), address=1 << 30)
+    with pytest.raises(kind, match=message):
+        sl.rnea(builder.build(), q, v, a, out=out)
 
 
-def test_mimic_joints_stay_on_the_cpu() -> None:
+def test_wrong_inputs(monkeypatch: pytest.MonkeyPatch) -> None:
+    Launched(monkeypatch)
+    model = sl.random_model(seed=3, bodies=4)
+    q, v = Pretended((10, model.nq)), Pretended((10, model.nv), "<f4")
+    with pytest.raises(TypeError, match="^aba: CUDA inputs are float32, float64, expected all float64 or all float32"):
+        sl.aba(model, q, v, v)
+    with pytest.raises(TypeError, match="^aba: tau is a list, expected a CUDA array like the others"):
+        sl.aba(model, q, q, [1.0])
+    with pytest.raises(ValueError, match=r"^aba: v has shape \(10, [0-9]+\), expected"):
+        sl.aba(model, q, q, q)
+    uneven = Pretended((2, 5, model.nq))
+    uneven.__cuda_array_interface__["strides"] = (8000, 80, 8)
+    with pytest.raises(ValueError, match="must lie evenly; broadcast it to"):
+        sl.gravity(model, uneven)
+
+
+def test_mimic_joints_stay_on_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    Launched(monkeypatch)
     builder = sl.ModelBuilder("pair")
     for name, mimic in (("a", None), ("b", sl.Mimic("a"))):
         builder.add_joint(name, "revolute", mimic=mimic)
         builder.add_body(name, 1.0)
     with pytest.raises(TypeError, match="^crba: models with mimic joints run on the CPU, expected NumPy arrays"):
         sl.crba(builder.build(), Pretended((1,)))
+
+
+def test_forms() -> None:
+    assert contiguous((4, 3, 2)) == (6, 2, 1)
+    form = Form((4, 3, 2), (6, 2, 1), np.dtype(np.float64))
+    assert (form.flat(0, 1), form.flat(1, 3), form.flat(0, 3)) == (6, 1, 1)
+    assert Form((4, 3, 2), (12, 2, 1), np.dtype(np.float64)).flat(0, 2) is None
+    assert Form((4, 3), (-3, 1), np.dtype(np.float32)).reach() == (-36, 12)
+    assert Form((0, 3), (3, 1), np.dtype(np.float32)).reach() == (0, 0)
+
+
+# ---------------------------------------------------------------------------------------------------- with a GPU
+
+
+def has_gpu() -> bool:
+    try:
+        driver.device(0)
+    except driver.CudaError:
+        return False
+    return True
+
+
+needs_gpu = pytest.mark.skipif(not has_gpu(), reason="needs a GPU")
+
+
+@needs_gpu
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize(("algorithm", "given"), VARIANTS, ids=NAMES)
+def test_agrees_with_the_cpu(algorithm: Algorithm, given: int, dtype: type) -> None:
+    """All algorithms, in both orders of memory; more samples than one round takes."""
+    cupy = pytest.importorskip("cupy")
+    model, count = all_kinds(), 70_001 if algorithm in (ABA, RNEA) else 301
+    inputs = [
+        x if x.dtype == np.int32 else x.astype(dtype) for x in random_inputs(algorithm, given, model, 0, (count,))
+    ]
+    expected = algorithm.call(model, tuple(inputs))
+    expected = expected if isinstance(expected, tuple) else (expected,)
+    exact = 1e-11 if algorithm.name in SOLVERS else 1e-12
+    tolerance = exact if dtype == np.float64 else single_tolerance(model) if algorithm.name in SOLVERS else 1e-4
+    for transposed in (False, True):
+        there = [x if x.dtype == np.int32 else cupy.asarray(x) for x in inputs]
+        if transposed:
+            there = [x if x.dtype == np.int32 else cupy.moveaxis(cupy.ascontiguousarray(cupy.moveaxis(x, 0, -1)), -1, 0)
+                     for x in there]  # fmt: skip
+        found = algorithm.call(model, tuple(there))
+        for ours, right in zip(found if isinstance(found, tuple) else (found,), expected, strict=True):
+            assert np.abs(cupy.asnumpy(ours) - right).max() <= tolerance * max(np.abs(right).max(), 1e-3)
+
+
+@needs_gpu
+def test_our_own_arrays() -> None:
+    """A library that nobody knows: its interface is enough, and results can be copied by NumPy."""
+    model = sl.random_model(seed=3, bodies=12)
+    q = sl.random_configuration(model, 0, 1000)
+    v, tau = np.random.default_rng(0).normal(size=(2, 1000, model.nv))
+    like = driver.Memory
+    with driver.device(0):
+        there = [like(x.shape, x.dtype, x) for x in (q, v, tau)]
+    assert np.abs(np.asarray(sl.aba(model, *there)) - sl.aba(model, q, v, tau)).max() < 1e-9
+    assert np.asarray(to_device(q, there[0])).tolist() == q.tolist()
+
+
+@needs_gpu
+def test_streams_and_graphs() -> None:
+    """Work stands in the library's queue; captured, it runs again on what the arrays hold then."""
+    cupy = pytest.importorskip("cupy")
+    model = sl.random_model(seed=3, bodies=12)
+    q = sl.random_configuration(model, 0, 1000)
+    v, tau = np.random.default_rng(0).normal(size=(2, 1000, model.nv))
+    there, out = [cupy.asarray(x) for x in (q, v, tau)], cupy.zeros((1000, model.nv))
+    stream = cupy.cuda.Stream(non_blocking=True)
+    cupy.cuda.Device().synchronize()
+    with stream:
+        sl.aba(model, *there, out=out)
+        stream.synchronize()
+        assert np.abs(cupy.asnumpy(out) - sl.aba(model, q, v, tau)).max() < 1e-9
+        stream.begin_capture()
+        sl.aba(model, *there, out=out)
+        graph = stream.end_capture()
+        there[2][...] = cupy.asarray(2.0 * tau)
+        scribble = [cupy.full(1 << 20, np.nan) for _ in range(8)]  # in memory that the workspace must not have left
+        graph.launch(stream)
+        stream.synchronize()
+        assert all(bool(cupy.isnan(each).all()) for each in scribble)
+    assert np.abs(cupy.asnumpy(out) - sl.aba(model, q, v, 2.0 * tau)).max() < 1e-9
+
+
+@needs_gpu
+def test_torch() -> None:
+    """Tensors in, tensors out, on the stream of PyTorch; those that require gradients go by `torch_function`."""
+    torch = pytest.importorskip("torch")
+    model = sl.random_model(seed=3, bodies=12)
+    q = sl.random_configuration(model, 0, 1000)
+    v, tau = np.random.default_rng(0).normal(size=(2, 1000, model.nv))
+    there = [torch.as_tensor(x, device="cuda") for x in (q, v, tau)]
+    with torch.cuda.stream(torch.cuda.Stream()):
+        found = sl.aba(model, *there)
+    torch.cuda.synchronize()
+    assert np.abs(found.cpu().numpy() - sl.aba(model, q, v, tau)).max() < 1e-9
+    there[2].requires_grad_(True)
+    with pytest.raises(TypeError, match="^aba: tau requires a gradient, expected a tensor that does not"):
+        sl.aba(model, *there)
+    sl.torch_function(sl.aba, model)(*there).sum().backward()
+    assert there[2].grad.is_cuda
+    right = sl.minverse(model, q).sum(-1)
+    assert np.abs(there[2].grad.cpu().numpy() - right).max() < 1e-9 * np.abs(right).max()

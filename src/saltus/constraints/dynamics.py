@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from saltus.arrays import Array, ArrayLike, OnInvalid
+from saltus.arrays import Array, ArrayLike, OnInvalid, on_gpu
 from saltus.constraints.constrained_aba import _constrained_aba
 from saltus.constraints.constraint import Constraint
 from saltus.constraints.impact import Impact, _impact
@@ -31,6 +31,7 @@ from saltus.constraints.scale import amplification, typical_delassus
 from saltus.constraints.system import _constrained_system, _constraint_accelerations
 from saltus.constraints.tables import ConstrainedModel
 from saltus.dynamics.rnea import gravity
+from saltus.kernel.gpu_arrays import device_of, to_device
 from saltus.kernel.marking import call_marking, check_choice
 from saltus.model.checks import ModelError
 from saltus.model.joints import JointKind
@@ -222,16 +223,14 @@ class ConstrainedDynamics:
 
     def defaults(self, *arrays: Any) -> tuple[Any, ...]:
         """All constraints active, no targets, no start, no rows: of the type of these arrays, and where they are."""
-        q, on_gpu = arrays[0], hasattr(arrays[0], "__cuda_array_interface__")
+        q, there = arrays[0], on_gpu(arrays[0])
         dtype = SINGLE if all(map(is_single, arrays)) else DOUBLE
-        key = (dtype, on_gpu or (q.shape[:-1] if isinstance(q, np.ndarray) else ()))
+        key = (dtype, device_of(q) if there else q.shape[:-1] if isinstance(q, np.ndarray) else ())
         rest = self._kept.get(key)
         if rest is None:
             rest = tuple(x.astype(dtype) for x in self._all)
-            if on_gpu:
-                from saltus.kernel.cuda import to_device
-
-                rest = tuple(map(to_device, rest))
+            if there:
+                rest = tuple(to_device(x, q) for x in rest)
             elif isinstance(q, np.ndarray) and q.ndim == 2:  # the short way wants a leading axis of all inputs
                 rest = tuple(np.tile(x, (len(q), *[1] * x.ndim)) for x in rest)
             self._kept = {key: rest}
@@ -364,12 +363,10 @@ class ConstrainedDynamics:
     ) -> tuple[Any, Any, Any]:
         """Activities, restitutions and the user's rows, as kernels take them."""
         held, given = self.held(q, v, active, rows)
-        if not hasattr(restitution, "__cuda_array_interface__"):
+        if not on_gpu(restitution):
             restitution = self._spread(restitution, SINGLE if is_single(q) and is_single(v) else DOUBLE)
-            if hasattr(q, "__cuda_array_interface__"):
-                from saltus.kernel.cuda import to_device
-
-                restitution = to_device(restitution)
+            if on_gpu(q):
+                restitution = to_device(restitution, q)
         return held, restitution, given
 
     def impact_derivatives(
@@ -442,7 +439,7 @@ class ConstrainedDynamics:
         if rows is None:
             names = ", ".join(repr(user.name) for user in users)
             raise ValueError(f"rows is None, expected (..., {shape[0]}, {shape[1]}), for {names}")
-        if not hasattr(rows, "__cuda_array_interface__") and np.shape(rows)[-2:] == shape:
+        if not on_gpu(rows) and np.shape(rows)[-2:] == shape:
             used, start = np.any(np.reshape(rows, (-1, *shape)), axis=0), 0
             for user in users:
                 for k in np.flatnonzero(used[start : start + user.dim].any(0)):
@@ -627,7 +624,7 @@ def _differentiation(name: str) -> Any:
 
 def check_active(active: Any) -> None:
     """Constraints hold or do not; those on a GPU are not looked at."""
-    if not hasattr(active, "__cuda_array_interface__"):
+    if not on_gpu(active):
         values = np.asarray(active)
         wrong = values[
             (values != 0) & (values != 1) & ~np.isnan(values)

@@ -17,8 +17,8 @@ SINGLE = np.dtype(np.float32)
 
 def is_single(array: Any) -> bool:
     """Whether an array, on a processor or a GPU, is of single precision."""
-    interface = getattr(array, "__cuda_array_interface__", None)
-    return (getattr(array, "dtype", None) if interface is None else np.dtype(interface["typestr"])) == SINGLE
+    dtype = getattr(array, "dtype", None)
+    return dtype == SINGLE if isinstance(dtype, np.dtype) else str(dtype) == "torch.float32"
 
 
 def in_double(model: Model, function: Callable[..., Any], q: Any, *inputs: Any) -> Any:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from saltus.arrays import Array, real_numbers
+from saltus.arrays import Array, on_gpu, real_numbers
 from saltus.kernel.algorithm import Spec
 from saltus.kernel.marking import check_choice, mark, repaired
 from saltus.kernel.sloped import Sloped
@@ -184,7 +184,7 @@ def arrays_of(result: Any, name: str) -> tuple[Any, ...]:
 
 
 def _is_array(x: Any) -> bool:
-    return isinstance(x, np.ndarray | Sloped | np.floating) or hasattr(x, "__cuda_array_interface__")
+    return isinstance(x, np.ndarray | Sloped | np.floating) or on_gpu(x)
 
 
 def mapped(change: Callable[[Any], Any], result: Any) -> Any:

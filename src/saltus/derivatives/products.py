@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from saltus.arrays import Array, ArrayLike, real_numbers
+from saltus.arrays import Array, ArrayLike, on_gpu, real_numbers
 from saltus.constraints.dynamics import ConstrainedDynamics, Solution
 from saltus.constraints.impact import Impact
 from saltus.constraints.report import void
@@ -84,8 +84,7 @@ def _both(dynamics: Any, weights: Any) -> tuple[ArrayLike, ArrayLike]:
 
 
 def _integrate(model: Any, inputs: Sequence[ArrayLike], weights: ArrayLike) -> tuple[Array, tuple[Array, ...]]:
-    on_gpu = hasattr(weights, "__cuda_array_interface__")
-    wide = weights[..., None] if on_gpu else real_numbers(weights, "integrate: weights")[..., None]
+    wide = weights[..., None] if on_gpu(weights) else real_numbers(weights, "integrate: weights")[..., None]
     result, dq, dv = _integrate_vjp.call(model, (*inputs, wide))
     return result, (dq, dv)
 

@@ -104,6 +104,7 @@ class Algorithm:
         self.inputs = tuple(Spec.parse(*item) for item in inputs.items())
         self.outputs = tuple(Spec.parse(*item) for item in outputs.items())
         self.arguments = self.inputs + self.outputs
+        self.required = sum(not spec.optional for spec in self.inputs)
         self.work = Layout(nj={}) if work is None else work
         layouts = (self.work, tables.ints, tables.reals)
         self.signature = f"{kernel.__module__}.{kernel.__qualname__}{self.arguments}{[x.fields for x in layouts]}"
@@ -174,8 +175,7 @@ class Algorithm:
 
     def variants(self) -> list[int]:
         """The numbers of inputs with which the algorithm can be called."""
-        required = sum(not spec.optional for spec in self.inputs)
-        return list(range(required, len(self.inputs) + 1))
+        return list(range(self.required, len(self.inputs) + 1))
 
     def prepare_one(self, given: int) -> Any:
         """The builtin for calls of one sample with so many inputs, made on first use."""

@@ -33,7 +33,8 @@ INVARIANT = "!invariant.load !0"
 class Module:
     """Functions and declarations, in the order in which they were written."""
 
-    def __init__(self) -> None:
+    def __init__(self, gpu: bool = False) -> None:
+        self.gpu = gpu
         self.functions: list[str] = []
         self.declarations: dict[str, str] = {}
 
@@ -141,6 +142,13 @@ class Code:
         return Value(ty, self.op(f"{instruction} {FLAGS} {ty.leaves[0]} {x}, {y}"))
 
     # ------------------------------------------------------------------------------------------------ memory
+
+    def pointer(self, address: str) -> str:
+        """To what lies at an address; on a GPU, in the memory that all threads share."""
+        if not self.module.gpu:
+            return self.op(f"inttoptr i64 {address} to ptr")
+        shared = self.op(f"inttoptr i64 {address} to ptr addrspace(1)")
+        return self.op(f"addrspacecast ptr addrspace(1) {shared} to ptr")
 
     def place(self, span: Span, texts: Sequence[str], index: str | int) -> str:
         """The address of the number at an index (in numbers)."""

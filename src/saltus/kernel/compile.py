@@ -1,5 +1,5 @@
 """From a kernel and a number type to native code: the front end writes LLVM's language, LLVM optimises, an object file
-comes out. It defines the symbol given, and with CALL behind it a wrapper for the interpreter."""
+comes out, or PTX for GPUs. It defines the symbol given, and with CALL behind it a wrapper for the interpreter."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ import llvmlite.binding as llvm
 from saltus.kernel import fastcall, pushcall
 from saltus.kernel.directional import Directional
 from saltus.kernel.entries import Entry, many_entry, one_entry
-from saltus.kernel.native import CALL, PUSH
+from saltus.kernel.gpu_entry import gpu_entry
+from saltus.kernel.native import CALL, GPU, KERNEL, PUSH
 from saltus.kernel.number import Number
 from saltus.kernel.push import push_entry
 from saltus.kernel.push_along import along_entry
-from saltus.kernel.target import target_machine
+from saltus.kernel.target import target_machine, target_of
 from saltus.kernel.walk import Compiler
 
 if TYPE_CHECKING:
@@ -28,27 +29,41 @@ def entry_of(algorithm: Algorithm, number: Number, present: tuple[bool, ...], fo
     if form == PUSH:
         along = isinstance(algorithm, Directional)
         return along_entry(algorithm, number, present) if along else push_entry(algorithm, number, present)  # type: ignore[arg-type]
-    return {"one": one_entry, "many": many_entry}[form](algorithm, number, present)
+    return {"one": one_entry, "many": many_entry, GPU: gpu_entry}[form](algorithm, number, present)
 
 
 def assembly(algorithm: Algorithm, number: Number, present: tuple[bool, ...], form: str, symbol: str) -> str:
     """LLVM's language, before it is optimised."""
-    compiler, entry = Compiler(), entry_of(algorithm, number, present, form)
+    compiler, entry = Compiler(form == GPU), entry_of(algorithm, number, present, form)
     compiler.entry(entry.function, entry.types, symbol)
     return str(compiler.module)
 
 
 def emit(algorithm: Algorithm, number: Number, present: tuple[bool, ...], form: str, symbol: str) -> bytes:
+    machine = target_machine(target_of(form))
+    if form == GPU:
+        return ptx(assembly(algorithm, number, present, form, KERNEL), machine)
     module = llvm.parse_assembly(assembly(algorithm, number, present, form, symbol))
     wrapper = pushcall.wrapper if form == PUSH else fastcall.wrapper
     module.link_in(llvm.parse_assembly(wrapper(algorithm, present, symbol, symbol + CALL, number)))
-    machine = target_machine()
     if (
         form != PUSH
     ):  # it stays one function, wherever it is called from, so that all ways to call it give the same bits
         module.get_function(symbol).add_function_attribute("noinline")
     optimise(module, machine, LEVEL_OF_SLOPES if form == PUSH else LEVEL)
     return bytes(machine.emit_object(module))
+
+
+def ptx(text: str, machine: Any) -> bytes:
+    """NVIDIA's assembly language. Names of functions may be less there: all are called `KERNEL`."""
+    module = llvm.parse_assembly(text)
+    module.triple, module.data_layout = machine.triple, str(machine.target_data)
+    optimise(module, machine, LEVEL)
+    llvm.set_option("saltus", "-disable-lsr=true")  # addresses that run along with a loop take registers, which are few
+    try:
+        return str(machine.emit_assembly(module)).encode()
+    finally:
+        llvm.set_option("saltus", "-disable-lsr=false")
 
 
 def optimise(module: Any, machine: Any, level: int) -> None:

@@ -13,9 +13,9 @@ push_along.py.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from saltus.kernel.memory import HEADER, ONE, SIZES, Layout, tail
+from saltus.kernel.memory import HEADER, META, ONE, SIZE, SIZES, STAGE, STEP, STRIDE, Layout, tail
 from saltus.kernel.number import INT32, INT64, Number
 from saltus.kernel.primitives import Primitive
 from saltus.kernel.scalar import less, some
@@ -28,11 +28,6 @@ if TYPE_CHECKING:
     from saltus.kernel.expressions import Expressions
 
 NOT_FINITE, NOT_UNIT, TOO_FAR = 1, 2, 4
-
-META = 4
-"""Entries a kernel argument has in the table `meta`: how many numbers a sample has, how many words samples lie apart,
-how many words the numbers of a sample lie apart, and where in the stage its numbers are packed."""
-SIZE, STRIDE, STEP, STAGE = range(META)
 
 INTS, TABLE = Span(INT32, constant=True), Span(INT64)
 
@@ -72,8 +67,7 @@ def span_at(ty: Span) -> Primitive:
 
     @Primitive
     def at(walk: Expressions, base: Any, stride: Any = None) -> Any:
-        pointer = walk.op(f"inttoptr i64 {walk.integer(base)} to ptr")
-        return Value(ty, pointer, *([walk.integer(stride)] if ty.strided else []))
+        return Value(ty, walk.pointer(walk.integer(base)), *([walk.integer(stride)] if ty.strided else []))
 
     return at
 
@@ -83,8 +77,8 @@ class Argument(NamedTuple):
 
     k: int
     span: Span
-    staged: bool
-    """Whether its numbers are packed in the stage; else they are at the address given, plus the sample's share."""
+    where: Literal["given", "staged", "meta"]
+    """At the address given, plus the sample's share; in the stage; or, integers, in the row of `meta` itself."""
 
 
 def make_arguments(arguments: Sequence[Argument | None]) -> Primitive:
@@ -101,11 +95,15 @@ def make_arguments(arguments: Sequence[Argument | None]) -> Primitive:
             if argument is None:
                 found.append(Known(None))
                 continue
-            k, span, staged = argument
-            if staged:
-                found.append(Value(span, walk.place(span, stage.texts, entry(meta, META * k + STAGE))))
+            k, span, where = argument
+            if where == "staged":
+                place = walk.place(span, stage.texts, entry(meta, META * k + STAGE))
+                found.append(Value(span, place, *stage.texts[1:]))
                 continue
-            place = walk.op(f"inttoptr i64 {entry(pointers, k)} to ptr")
+            if where == "meta":
+                found.append(Value(span, walk.place(TABLE, meta.texts, META * k)))
+                continue
+            place = walk.pointer(entry(pointers, k))
             if not (isinstance(sample, Known) and sample.value == 0):
                 place = walk.moved(
                     place, span.word, walk.calculate("mul", walk.integer(sample), entry(meta, META * k + STRIDE))
@@ -120,7 +118,7 @@ class Parts:
     """The pieces from which the entry points of one algorithm are made, for a number type and a set of arguments.
 
     `source`: where the numbers of a sample are: "direct", at the address given; "staged", packed in the stage; "strided", at
-    the address plus the sample's share, a stride apart (GPU).
+    the address plus the sample's share, a stride apart (GPU), outputs in the stage by choice.
     """
 
     def __init__(self, algorithm: Algorithm, number: Number, present: tuple[bool, ...], source: str) -> None:
@@ -128,14 +126,15 @@ class Parts:
         self.reals, self.work = Span(number.plain, constant=True), Span(number, strided)
         arguments = [
             None if not here
-            else Argument(k, INTS, False) if spec.integer
-            else Argument(k, Span(number, strided, half=spec.symmetric and staged), staged)
+            else Argument(k, INTS, "meta" if strided else "given") if spec.integer
+            else Argument(k, Span(number, strided, half=spec.symmetric and staged), "staged" if staged else "given")
             for k, (spec, here) in enumerate(zip(algorithm.arguments, present, strict=True))
         ]  # fmt: skip
         count, tables = len(algorithm.inputs), algorithm.tables
         self.tree = make_view(tables.view_class, tables.ints, tables.reals, sizes=True)
         self.view = make_view(algorithm.work.view_class, algorithm.work)
         self.inputs, self.outputs = make_arguments(arguments[:count]), make_arguments(arguments[count:])
+        self.made = make_arguments([a and a._replace(where="staged") for a in arguments[count:]])
         turned = [
             a if spec.configuration else None for a, spec in zip(arguments[:count], algorithm.inputs, strict=True)
         ]

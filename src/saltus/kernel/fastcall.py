@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from llvmlite import ir
 
-from saltus.kernel.memory import SIZES
+from saltus.kernel.memory import META, SIZES, STAGE, STRIDE
 from saltus.kernel.number import Number
 
 if TYPE_CHECKING:
@@ -33,7 +33,6 @@ C_CONTIGUOUS, ALIGNED, WRITEABLE = 0x1, 0x100, 0x400
 STACK_LIMIT = 16_384
 """Longest workspace on the stack, in numbers (128 KiB); longer ones go the long way."""
 
-META_ENTRIES, STRIDE, STAGE = 4, 1, 3
 I8, I32, I64 = ir.IntType(8), ir.IntType(32), ir.IntType(64)
 POINTER = I8.as_pointer()
 
@@ -143,7 +142,7 @@ class _Wrapper(_Writer):
         sizes = dict(self.lengths)
         count, given = len(algorithm.arguments), sum(self.present[: len(algorithm.inputs)])
         self.pointers = builder.alloca(I64, size=count)
-        self.meta = builder.alloca(I64, size=(count + 1) * META_ENTRIES)
+        self.meta = builder.alloca(I64, size=(count + 1) * META)
         inputs = self.items(self.argument(1), given)
         self.read: list[tuple[Any, Any]] = []
         for k, spec in enumerate(algorithm.inputs):
@@ -186,7 +185,7 @@ class _Wrapper(_Writer):
         """Enter argument k, with so many numbers a sample, into the tables."""
         address = self.builder.ptrtoint(data, I64)
         self.builder.store(address, self.builder.gep(self.pointers, [ir.Constant(I64, k)]))
-        self.builder.store(length, self.builder.gep(self.meta, [ir.Constant(I64, k * META_ENTRIES)]))
+        self.builder.store(length, self.builder.gep(self.meta, [ir.Constant(I64, k * META)]))
 
     def check_shape(self, axes: tuple[str | int, ...], shape: Any) -> Any:
         """Guard each axis; a size that is not the model's is set by the first argument that has it."""
@@ -318,7 +317,7 @@ class _BatchWrapper(_Wrapper):
     def note(self, k: int, data: Any, length: Any) -> None:
         super().note(k, data, length)
         for entry, value in ((STRIDE, length), (STAGE, self.stage)):
-            self.builder.store(value, self.builder.gep(self.meta, [ir.Constant(I64, k * META_ENTRIES + entry)]))
+            self.builder.store(value, self.builder.gep(self.meta, [ir.Constant(I64, k * META + entry)]))
         self.stage = self.builder.add(self.stage, length)
 
     def extent(self, length: Any) -> Any:
@@ -351,7 +350,7 @@ class _BatchWrapper(_Wrapper):
     def call(self, memory: list[Any]) -> Any:
         """Note where the workspace begins, and run without the interpreter's lock."""
         builder, count = self.builder, len(self.algorithm.arguments)
-        builder.store(self.stage, builder.gep(self.meta, [ir.Constant(I64, count * META_ENTRIES + STAGE)]))
+        builder.store(self.stage, builder.gep(self.meta, [ir.Constant(I64, count * META + STAGE)]))
         release = self.known("PyEval_SaveThread", POINTER)
         acquire = self.known("PyEval_RestoreThread", ir.VoidType(), POINTER)
         state = builder.call(release, [])

@@ -12,11 +12,6 @@ from numpy.typing import NDArray
 from saltus.kernel.directional import Directional
 from saltus.kernel.interpret import interpret
 from saltus.kernel.launch import (
-    META,
-    SIZE,
-    STAGE,
-    STEP,
-    STRIDE,
     address,
     check_count,
     convert,
@@ -25,6 +20,7 @@ from saltus.kernel.launch import (
     not_finite,
 )
 from saltus.kernel.lending import scratch
+from saltus.kernel.memory import META, SIZE, STAGE, STEP, STRIDE
 from saltus.kernel.native import PUSH
 from saltus.kernel.number import F64, Number
 from saltus.kernel.poison import poison

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from saltus.arrays import real_numbers
+from saltus.arrays import on_gpu, real_numbers
 from saltus.kernel.lending import LINE, scratch
+from saltus.kernel.memory import META, SIZE, STAGE, STRIDE
 from saltus.kernel.number import F64, Number
 from saltus.kernel.poison import fill, poison
 from saltus.kernel.sloped import CARRIERS
@@ -26,9 +27,6 @@ from saltus.kernel.threads import deal, entry
 
 if TYPE_CHECKING:
     from saltus.kernel.algorithm import Algorithm
-
-META, SIZE, STRIDE, STEP, STAGE = 4, 0, 1, 2, 3
-"""The table `meta` (see entries.py)."""
 
 DECLINED = -1
 """What the builtin for one sample answers if it cannot take its arguments."""
@@ -56,6 +54,11 @@ class Plan:
 
 def launch(algorithm: Algorithm, model: Any, inputs: Sequence[Any], out: Any) -> Any:
     """The long way: convert, check, broadcast, run, and explain what was wrong."""
+    for value in inputs:
+        if on_gpu(value):
+            from saltus.kernel import cuda
+
+            return cuda.launch(algorithm, model, inputs, out, value)
     check_count(algorithm, inputs)
     if any(value.__class__ in CARRIERS for value in inputs):
         from saltus.kernel.forward import carry
@@ -63,10 +66,6 @@ def launch(algorithm: Algorithm, model: Any, inputs: Sequence[Any], out: Any) ->
         return carry(algorithm, model, inputs)
     if model.coupling is not None:
         return coupled(algorithm, model, inputs, out)
-    if any(hasattr(value, "__cuda_array_interface__") for value in inputs):
-        from saltus.kernel.cuda import launch as launch_cuda
-
-        return launch_cuda(algorithm, model, inputs, out)
     arrays = convert(algorithm, inputs)
     key = (algorithm, *[(array.shape, array.dtype.char) for array in arrays])
     plans = model.tables.plans
@@ -214,8 +213,6 @@ def make_plan(algorithm: Algorithm, model: Any, arrays: Sequence[NDArray[Any]]) 
 
 def coupled(algorithm: Algorithm, model: Any, inputs: Sequence[Any], out: Any) -> Any:
     """For models with mimic joints: checked here, where their own coordinates are known, and run on their tree."""
-    if any(hasattr(value, "__cuda_array_interface__") for value in inputs):
-        raise TypeError(f"{algorithm.name}: models with mimic joints run on the CPU, expected NumPy arrays")
     arrays = convert(algorithm, inputs)
     own = {"nq": model.nq, "nv": model.nv, "nvv": model.nv**2}
     leading_shape(algorithm, arrays, algorithm.sizes(model.tables, arrays) | own)
@@ -236,12 +233,15 @@ def coupled(algorithm: Algorithm, model: Any, inputs: Sequence[Any], out: Any) -
 
 
 def check_count(algorithm: Algorithm, inputs: Sequence[Any]) -> None:
-    names = [spec.name for spec in algorithm.inputs]
-    if len(inputs) not in algorithm.variants():
-        raise TypeError(f"{algorithm.name}: expected the inputs {', '.join(names)}, got {len(inputs)} of them")
-    for name, value in zip(names, inputs, strict=False):
+    if not algorithm.required <= len(inputs) <= len(algorithm.inputs):
+        names = ", ".join(spec.name for spec in algorithm.inputs)
+        raise TypeError(f"{algorithm.name}: expected the inputs {names}, got {len(inputs)} of them")
+    for k, value in enumerate(inputs):
         if value is None:
-            raise TypeError(f"{algorithm.name}: {name} is None, expected an array: the inputs are {', '.join(names)}")
+            names = ", ".join(spec.name for spec in algorithm.inputs)
+            raise TypeError(
+                f"{algorithm.name}: {algorithm.inputs[k].name} is None, expected an array: the inputs are {names}"
+            )
 
 
 def convert(algorithm: Algorithm, inputs: Sequence[Any]) -> list[NDArray[Any]]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from saltus.arrays import on_gpu
 from saltus.kernel.launch import check_count, convert, leading_shape, number_type
 from saltus.kernel.sloped import CARRIERS
 from saltus.kernel.target import packet
@@ -40,7 +41,7 @@ def call_marking(
     """What `algorithm.call` answers, or `run(model, inputs)` in its place, which takes the same inputs."""
     call = partial(algorithm.call, out=out) if run is None else run
     check_count(algorithm, inputs)
-    if any(hasattr(value, "__cuda_array_interface__") for value in inputs):
+    if any(map(on_gpu, inputs)):
         raise TypeError(
             f"{algorithm.name}: on_invalid='mark' is for NumPy arrays; on a GPU inputs are not checked, and NaN stays "
             "visible in the results"

@@ -31,6 +31,11 @@ ONE = "one"
 HEADER = 16
 """Length of the header of a table of integers: `SIZES`, and room for those to come."""
 
+META = 4
+"""Entries that an argument of a kernel has in the table `meta` of an entry point (entries.py): how many numbers a sample
+has, how many words samples lie apart, how many words its numbers lie apart, and where in the stage they are."""
+SIZE, STRIDE, STEP, STAGE = range(META)
+
 
 def ld(array: Any, i: int, cls: type | None = None) -> Any:
     """The number at index i of an array; with a tuple class, the value whose leaves start there."""

@@ -33,6 +33,7 @@ from saltus.kernel.sources import digest
 
 if TYPE_CHECKING:
     from saltus.kernel.algorithm import Algorithm
+    from saltus.kernel.target import Target
 
 _lock = threading.RLock()
 HERE = Path(saltus.kernel.__file__).parent
@@ -43,6 +44,7 @@ CODE = (
     "entries",
     "expressions",
     "fastcall",
+    "gpu_entry",
     "lanes",
     "memory",
     "number",
@@ -58,8 +60,8 @@ CODE = (
 )
 """The files of this package that have a say in what code comes out of a kernel."""
 
-PUSH = "push"
-"""The form of derivatives."""
+PUSH, GPU = "push", "gpu"
+"""The forms of derivatives, and of GPUs."""
 
 DIGEST = 32
 """Bytes of the digest that stands before the code in a file of the cache."""
@@ -71,6 +73,9 @@ OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 _refused: set[Path] = set()
 """Folders and files that were found not to be trusted, and said to be."""
+
+KERNEL = "kernel"
+"""The symbol of every function for GPUs."""
 
 CALL: Literal[".call"] = ".call"
 """What the symbol of a wrapper for the interpreter has behind that of the function it wraps."""
@@ -86,20 +91,20 @@ def cache_folder() -> Path:
 
 
 @functools.cache
-def _environment() -> str:
+def _environment(made_for: Target) -> str:
     """What every compiled function depends on: the processor, and the compiler."""
-    from saltus.kernel.target import target
-
-    total = hashlib.sha256(f"{target().cpu} {target().features}".encode())
+    total = hashlib.sha256(f"{made_for.cpu} {made_for.features}".encode())
     for name in CODE:
         total.update((HERE / f"{name}.py").read_bytes())
     return total.hexdigest()
 
 
 def _key(algorithm: Algorithm, number: Number, present: tuple[bool, ...], form: str) -> str:
+    from saltus.kernel.target import target_of
+
     kernels = (*algorithm.kernels, algorithm.tables.defects)
     bits = "".join("01"[here] for here in present)
-    sources = digest(kernels, _environment(), algorithm.signature)
+    sources = digest(kernels, _environment(target_of(form)), algorithm.signature)
     return f"{algorithm.name}-{number.name}-{form}-{bits}-{sources[:20]}"
 
 
@@ -107,25 +112,27 @@ def _key(algorithm: Algorithm, number: Number, present: tuple[bool, ...], form: 
 def _engine() -> Any:
     import llvmlite.binding as llvm
 
-    from saltus.kernel.target import target_machine
+    from saltus.kernel.target import target, target_machine
 
-    return llvm.create_mcjit_compiler(llvm.parse_assembly(""), target_machine())
+    return llvm.create_mcjit_compiler(llvm.parse_assembly(""), target_machine(target()))
 
 
 def prepare(algorithm: Algorithm, number: Number, present: tuple[bool, ...], form: str) -> tuple[str, bytes]:
     """The symbol and the object file of a function: one that came with the package, or from the cache, or compiled now."""
-    from saltus.kernel.target import target
+    from saltus.kernel.target import target_of
 
     symbol = _key(algorithm, number, present, form)
-    code = packs.find(target().name, symbol)
+    code = packs.find(target_of(form).name, symbol)
     if code is not None:
         return symbol, code
-    file = cache_folder() / f"{symbol}.o"
+    file = cache_folder() / f"{symbol}.{'ptx' if form == GPU else 'o'}"
     trusted = is_trusted(file.parent)
     code = _kept(file) if trusted else None
     if code is None:
         place = _short(file.parent) if trusted else "memory alone"
-        with announced(f"compiling {algorithm.name} for {number.name} (first use; kept in {place})"):
+        with announced(
+            f"compiling {algorithm.name} for {number.name}{' on GPUs' if form == GPU else ''} (first use; kept in {place})"
+        ):
             from saltus.kernel.compile import emit
 
             code = emit(algorithm, number, present, form, symbol)

@@ -13,8 +13,8 @@ from __future__ import annotations
 from math import isqrt
 from typing import TYPE_CHECKING
 
-from saltus.kernel.entries import META, NOT_FINITE, SIZE, STAGE, STEP, STRIDE, Entry, Parts, span_at
-from saltus.kernel.memory import ld, st, tail
+from saltus.kernel.entries import NOT_FINITE, Entry, Parts, span_at
+from saltus.kernel.memory import META, SIZE, STAGE, STEP, STRIDE, ld, st, tail
 from saltus.kernel.number import F64, Number
 from saltus.kernel.transfer import clear, holds_non_finite
 from saltus.kernel.tuples import kernel

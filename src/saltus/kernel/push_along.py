@@ -9,12 +9,7 @@ from __future__ import annotations
 from saltus.kernel.directional import Directional
 from saltus.kernel.entries import (
     INTS,
-    META,
     NOT_FINITE,
-    SIZE,
-    STAGE,
-    STEP,
-    STRIDE,
     TABLE,
     Argument,
     Entry,
@@ -22,7 +17,7 @@ from saltus.kernel.entries import (
     make_refusal,
     make_view,
 )
-from saltus.kernel.memory import tail
+from saltus.kernel.memory import META, SIZE, STAGE, STEP, STRIDE, tail
 from saltus.kernel.number import F64, Number
 from saltus.kernel.push import place_slopes, plain, take
 from saltus.kernel.transfer import clear, holds_non_finite
@@ -33,10 +28,10 @@ def along_entry(algorithm: Directional, number: Number, present: tuple[bool, ...
     tables, count, total, lanes = algorithm.tables, len(algorithm.inputs), len(algorithm.arguments), number.slope
     slope = Span(Number(number.bits, lanes))
     values = [
-        Argument(k, INTS if spec.integer else Span(F64), False) if here else None
+        Argument(k, INTS if spec.integer else Span(F64), "given") if here else None
         for k, (spec, here) in enumerate(zip(algorithm.arguments, present, strict=True))
     ]
-    slopes = [Argument(total + 1 + a.k, slope, True) if a and a.span is not INTS else None for a in values]
+    slopes = [Argument(total + 1 + a.k, slope, "staged") if a and a.span is not INTS else None for a in values]
     inputs_of, outputs_of = make_arguments(values[:count]), make_arguments(values[count:])
     slopes_in, slopes_out = make_arguments(slopes[:count]), make_arguments(slopes[count:])
     turned = [a if spec.configuration else None for a, spec in zip(values[:count], algorithm.inputs, strict=True)]

@@ -22,16 +22,13 @@ from saltus.kernel.fastcall import (
     FLAGS,
     I32,
     I64,
-    META_ENTRIES,
     NDIM,
     POINTER,
     SHAPE,
-    STAGE,
-    STRIDE,
     TYPE,
     _Wrapper,
 )
-from saltus.kernel.memory import SIZES, Layout
+from saltus.kernel.memory import META, SIZES, STAGE, STEP, STRIDE, Layout
 from saltus.kernel.number import Number
 from saltus.kernel.target import packet
 
@@ -40,8 +37,6 @@ if TYPE_CHECKING:
 
 STACK_LIMIT = 32_768
 """Longest memory on the stack, in words (256 KiB)."""
-
-STEP = 2
 
 
 def lane_choices() -> list[int]:
@@ -66,7 +61,7 @@ class _PushWrapper(_Wrapper):
         self.lengths = {name: builder.sext(self.load(ints, 4 * k, I32), I64) for k, name in enumerate(SIZES)}
         sizes = dict(self.lengths)
         self.pointers = builder.alloca(I64, size=2 * total + 1)
-        self.meta = builder.alloca(I64, size=(2 * total + 1) * META_ENTRIES)
+        self.meta = builder.alloca(I64, size=(2 * total + 1) * META)
         self.ahead, self.directions = builder.alloca(I64), builder.alloca(I64)  # axes for directions, and how many
         builder.store(number(-1), self.ahead)
         given = sum(self.present[: len(algorithm.inputs)])
@@ -112,9 +107,9 @@ class _PushWrapper(_Wrapper):
             here, slope = (builder.ptrtoint(self.load(new[-1], DATA, POINTER), I64) for new in (results, changes))
             stage = self.enter(k, here, slope, length, length, stage)
         self.put(self.pointers, total, builder.ptrtoint(work, I64))
-        self.put(self.meta, total * META_ENTRIES, count)
-        self.put(self.meta, total * META_ENTRIES + STAGE, stage)
-        self.put(self.meta, total * META_ENTRIES + STEP, behind)
+        self.put(self.meta, total * META, count)
+        self.put(self.meta, total * META + STAGE, stage)
+        self.put(self.meta, total * META + STEP, behind)
         memory = [ints, reals, *(builder.bitcast(m, POINTER) for m in (self.pointers, self.meta, work))]
         self.answer(builder.call(self.run, [*memory, number(0), number(1)]), results, changes)
         builder.position_at_end(self.declined)
@@ -133,8 +128,8 @@ class _PushWrapper(_Wrapper):
 
     def enter(self, k: int, data: Any, slope: Any, length: Any, along: Any, stage: Any) -> Any:
         """Argument k into the tables, of so many numbers and so many slopes; returns where the next one is staged."""
-        total, row = len(self.algorithm.arguments), k * META_ENTRIES
-        other = row + (total + 1) * META_ENTRIES
+        total, row = len(self.algorithm.arguments), k * META
+        other = row + (total + 1) * META
         self.put(self.pointers, k, data)
         self.put(self.pointers, total + 1 + k, slope)
         for table, size in ((row, length), (other, along)):

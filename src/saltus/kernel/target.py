@@ -6,6 +6,7 @@
 | x86-64-v3 | AVX2 and FMA: nearly everything since 2015 | 256 bits |
 | x86-64-v2 | older ones | 128 bits |
 | aarch64 | ARM, 64 bits | 128 bits |
+| nvptx | GPUs of NVIDIA since 2018, whose driver makes their own code of it | |
 
 Code is made for the widest level that the machine has, so that machines of a level share it, and a wheel can bring it along.
 `SALTUS_TARGET` chooses another level, or `native`: for the processor at hand and no other.
@@ -43,6 +44,8 @@ class Target(NamedTuple):
 
 
 X86, ARM = "x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu"
+
+GPU = Target("nvptx", "nvptx64-nvidia-cuda", "sm_75", "+ptx77", 0)
 
 LEVELS = {
     level.name: level
@@ -90,12 +93,18 @@ def force(level: str) -> None:
     target.cache_clear()
 
 
-def target_machine() -> Any:
+def target_machine(made_for: Target) -> Any:
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
-    return llvm.Target.from_triple(target().triple).create_target_machine(
-        cpu=target().cpu, features=target().features, opt=3, codemodel="jitdefault", jit=True
+    linked = {} if made_for is GPU else {"codemodel": "jitdefault", "jit": True}
+    return llvm.Target.from_triple(made_for.triple).create_target_machine(
+        cpu=made_for.cpu, features=made_for.features, opt=3, **linked
     )
+
+
+def target_of(form: str) -> Target:
+    """What a form of a function is compiled for."""
+    return GPU if form == "gpu" else target()
 
 
 def packet(bits: int) -> Number:

@@ -61,7 +61,7 @@ class Vector(Real):
 
 @dataclass(frozen=True)
 class Integer:
-    leaves = ("i64",)
+    leaves = parameters = ("i64",)
 
     def __str__(self) -> str:
         return "an integer"
@@ -92,12 +92,14 @@ class Mask:
 @dataclass(frozen=True)
 class Span:
     """An array of numbers of unknown length. `strided`: the numbers of a sample lie apart, as on a GPU. `constant`: nobody
-    writes to it while a kernel runs. `half`: a symmetric matrix of which the lower triangle is kept."""
+    writes to it while a kernel runs. `half`: a symmetric matrix of which the lower triangle is kept. `held`: so many
+    numbers, which come with a call of an entry point instead of their address."""
 
     number: Number
     strided: bool = False
     constant: bool = False
     half: bool = False
+    held: int = 0
 
     @property
     def word(self) -> str:
@@ -106,6 +108,11 @@ class Span:
     @property
     def leaves(self) -> tuple[str, ...]:
         return ("ptr", "i64") if self.strided else ("ptr",)
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """The same as `leaves`, of an entry point."""
+        return (f'ptr byval([{self.held} x {self.word}]) align 8 "nvvm.grid_constant"',) if self.held else self.leaves
 
     @property
     def span(self) -> Span:

@@ -42,8 +42,8 @@ class Made(NamedTuple):
 class Compiler:
     """A module, and the functions that are in it."""
 
-    def __init__(self) -> None:
-        self.module = Module()
+    def __init__(self, gpu: bool = False) -> None:
+        self.module = Module(gpu)
         self.bits = 64
         self.made: dict[Any, Made] = {}
         self.begun: set[Any] = set()
@@ -104,7 +104,7 @@ class Walk(Expressions):
             self.refuse(self.tree, "has parameters with *, ** or defaults, expected plain ones")
         if len(parameters) != len(self.types):
             self.refuse(self.tree, f"is called with {len(self.types)} arguments, expected {len(parameters)}")
-        leaves = [leaf for ty in self.types for leaf in ty.leaves]
+        leaves = [leaf for ty in self.types for leaf in (ty.leaves if inner else ty.parameters)]
         texts = [f"%a{k}" for k in range(len(leaves))]
         head = ", ".join(f"{leaf} {text}" for leaf, text in zip(leaves, texts, strict=True))
         for parameter, ty in zip(parameters, self.types, strict=True):
@@ -114,7 +114,7 @@ class Walk(Expressions):
             self.returned.append((self.label, Known(None)))
             self.jump("exit")
         result = self.leave()
-        kind = "internal" if inner else ""
+        kind = "internal" if inner else "ptx_kernel" if self.module.gpu else ""
         back = returned_as(result.type.leaves)
         attributes = "alwaysinline " if inner else ""
         whole = [

@@ -17,14 +17,15 @@ from typing import NamedTuple
 from saltus.kernel import native, packs, target
 from saltus.kernel.algorithm import ALGORITHMS, Algorithm
 from saltus.kernel.directional import DIRECTIONAL
-from saltus.kernel.number import F64, Number
+from saltus.kernel.number import F32, F64, Number
 from saltus.kernel.pushcall import lane_choices
 
 Progress = Callable[[int, int, str], None]
 """progress(functions done, functions in all, what was done last)"""
 
 FORMS = ("one", "many", "single", "slopes")
-"""Calls of one sample; batches; batches in single precision; derivatives along directions."""
+"""Calls of one sample; batches; batches in single precision; derivatives along directions. And for GPUs:"""
+GPU_FORMS = ("gpu",)
 
 
 class Job(NamedTuple):
@@ -60,6 +61,7 @@ def jobs(forms: Sequence[str] = FORMS, names: Sequence[str] = ()) -> list[Job]:
         "many": [(target.packet(64), "many")],
         "single": [(target.packet(32), "many")],
         "slopes": [(Number(64, 1, lanes), native.PUSH) for lanes in lane_choices()],
+        "gpu": [(F64, native.GPU), (F32, native.GPU)],
     }
     return [
         Job(place, given, number, form)
@@ -87,11 +89,13 @@ def warmup(
 
 def write_packs(
     folder: Path, levels: Sequence[str], processes: int | None = None,
-    progress: Progress = lambda done, total, name: None, forms: Sequence[str] = FORMS, names: Sequence[str] = (),
+    progress: Progress = lambda done, total, name: None, names: Sequence[str] = (),
 ) -> None:  # fmt: skip
-    """Everything compiled for levels of processors, whether this machine can run it or not, in a file for each."""
+    """Everything compiled for levels of processors, or for GPUs, whether this machine is one or not, in a file for each."""
     for level in levels:
-        target.force(level)
+        forms = GPU_FORMS if level == target.GPU.name else FORMS
+        if forms is FORMS:
+            target.force(level)
         packs.write(folder / f"{level}.pack", dict(_deal(jobs(forms, names), processes, progress, level)))
 
 
@@ -110,7 +114,7 @@ def _start(level: str) -> None:
     """In a new worker process."""
     os.environ["SALTUS_QUIET"] = "1"  # the parent tells of it
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends it without a traceback
-    if level:
+    if level in target.LEVELS:
         target.force(level)
 
 

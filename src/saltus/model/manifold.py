@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from saltus.arrays import Array, ArrayLike, OnInvalid, real_numbers
+from saltus.arrays import Array, ArrayLike, OnInvalid, on_gpu, real_numbers
 from saltus.kernel import Algorithm, Layout, atan2, kernel, ld, less, select, sincos, sqrt, st, zero
 from saltus.model.joint_kernels import CONTINUOUS, FREE_FLYER, PLANAR, SPHERICAL
 from saltus.model.joints import JointKind
@@ -200,7 +200,7 @@ def distance(model: Model, q0: ArrayLike, q1: ArrayLike, *, on_invalid: OnInvali
 
 def with_axis(u: ArrayLike) -> Any:
     """One number a sample as an array with a last axis of length 1."""
-    return u[..., None] if hasattr(u, "__cuda_array_interface__") else real_numbers(u, "interpolate: u")[..., None]
+    return u[..., None] if on_gpu(u) else real_numbers(u, "interpolate: u")[..., None]
 
 
 def random_configuration(model: Model, seed: int | np.random.Generator, shape: int | tuple[int, ...] = ()) -> Array:

@@ -1,0 +1,190 @@
+"""The CUDA driver, by ctypes: what there is of it here is what launching kernels takes.
+
+Work goes to the context that CuPy, PyTorch and CUDA's runtime share, the primary one of a device.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import math
+import sys
+import threading
+from collections.abc import Sequence
+from ctypes import byref, c_int, c_int64, c_size_t, c_uint, c_void_p
+from typing import Any
+
+import numpy as np
+
+PROCESSORS = 16
+"""Attribute of a device: its multiprocessors."""
+
+ORDINAL = 9
+"""Attribute of an address: the number of its device."""
+
+LOCAL_SIZE = 3
+"""Attribute of a function: bytes of memory that a thread has to itself."""
+
+REGISTERS, LOG, LOG_SIZE = 0, 5, 6
+"""Options of loading a module: the most registers of a thread, and where to write what is wrong with it."""
+
+BUFFER, BUFFER_SIZE, END = 1, 2, 0
+"""The words of a launch before the address of all arguments, that of their length in bytes, and the end."""
+
+
+class CudaError(RuntimeError):
+    """The driver refused something, or is not there."""
+
+
+@functools.cache
+def driver() -> Any:
+    """The driver's library."""
+    name = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
+    try:
+        library = ctypes.CDLL(name)
+    except OSError:
+        raise CudaError(f"no driver for GPUs of NVIDIA ({name}) is to be found") from None
+    library.cuLaunchKernel.argtypes = [c_void_p, *[c_uint] * 7, c_void_p, c_void_p, c_void_p]
+    library.cuMemAlloc_v2.argtypes = [c_void_p, c_size_t]
+    library.cuMemFree_v2.argtypes = [c_void_p]
+    library.cuMemcpyHtoD_v2.argtypes = library.cuMemcpyDtoH_v2.argtypes = [c_void_p, c_void_p, c_size_t]
+    library.cuStreamIsCapturing.argtypes = [c_void_p, c_void_p]
+    library.cuPointerGetAttribute.argtypes = [c_void_p, c_int, c_void_p]
+    library.cuCtxPushCurrent_v2.argtypes = [c_void_p]
+    library.cuMemsetD8Async.argtypes = [c_void_p, ctypes.c_ubyte, c_size_t, c_void_p]
+    _check(library, library.cuInit(0), "starting the driver")
+    return library
+
+
+def _check(library: Any, result: int, what: str) -> None:
+    if result:
+        name = ctypes.c_char_p()
+        library.cuGetErrorName(result, byref(name))
+        raise CudaError(f"{what}: {name.value.decode() if name.value else f'error {result}'}")
+
+
+def call(name: str, *arguments: Any) -> None:
+    library = driver()
+    _check(library, getattr(library, name)(*arguments), name)
+
+
+class Device:
+    """A GPU and its primary context."""
+
+    def __init__(self, ordinal: int) -> None:
+        handle, context, self.ordinal = c_int(), c_void_p(), ordinal
+        call("cuDeviceGet", byref(handle), ordinal)
+        call("cuDevicePrimaryCtxRetain", byref(context), handle)
+        self.library, self.handle, self.context = driver(), handle, context
+        self.processors = self.attribute(PROCESSORS)
+
+    def attribute(self, which: int) -> int:
+        value = c_int()
+        call("cuDeviceGetAttribute", byref(value), which, self.handle)
+        return value.value
+
+    def __enter__(self) -> None:
+        """Its context for this thread, until it is left."""
+        if self.library.cuCtxPushCurrent_v2(self.context):
+            call("cuCtxPushCurrent_v2", self.context)  # says what is wrong
+
+    def __exit__(self, *_: object) -> None:
+        self.library.cuCtxPopCurrent_v2(byref(c_void_p()))
+
+
+@functools.cache
+def device(ordinal: int) -> Device:
+    return Device(ordinal)
+
+
+def spilled(function: c_void_p) -> int:
+    """Bytes that a thread of a function keeps in memory, for want of registers."""
+    found = c_int()
+    call("cuFuncGetAttribute", byref(found), LOCAL_SIZE, function)
+    return found.value
+
+
+def current_device() -> int:
+    """The number of the GPU whose context is this thread's."""
+    found = c_int()
+    call("cuCtxGetDevice", byref(found))
+    return found.value
+
+
+def device_of(address: int) -> Device:
+    """The GPU that an address belongs to."""
+    ordinal = c_int()
+    call("cuPointerGetAttribute", byref(ordinal), ORDINAL, address)
+    return device(ordinal.value)
+
+
+class Memory:
+    """An array of zeros or of numbers given, on the current device: for tables, and as a result where the library is not
+    known here. NumPy can copy it (`np.asarray`), and it is given back with the object."""
+
+    def __init__(self, shape: tuple[int, ...], dtype: Any, content: Any = 0) -> None:
+        self.shape, self.dtype = shape, np.dtype(dtype)
+        self.how, self.ordinal = (shape, self.dtype), current_device()
+        self.free, self.nbytes, address = driver().cuMemFree_v2, math.prod(shape) * self.dtype.itemsize, c_void_p()
+        call("cuMemAlloc_v2", byref(address), max(self.nbytes, 1))
+        self.address = address.value or 0
+        self.__cuda_array_interface__ = {
+            "shape": shape, "typestr": self.dtype.str, "data": (self.address, False), "version": 3,
+        }  # fmt: skip
+        self[...] = content
+
+    def __setitem__(self, place: Any, content: Any) -> None:
+        """All of it, whatever the place."""
+        array = np.ascontiguousarray(np.broadcast_to(np.asarray(content, self.dtype), self.shape))
+        call("cuMemcpyHtoD_v2", self.address, array.ctypes.data, self.nbytes)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        array = np.empty(self.shape, self.dtype)
+        call("cuMemcpyDtoH_v2", array.ctypes.data, self.address, self.nbytes)  # waits for what is under way
+        return array if dtype is None else array.astype(dtype)
+
+    def __del__(self) -> None:
+        if getattr(self, "address", 0):
+            self.free(self.address)
+
+
+def load(code: bytes, symbol: str, registers: int) -> c_void_p:
+    """A function of PTX, made into the current device's code with at most so many registers a thread."""
+    module, function, log = c_void_p(), c_void_p(), ctypes.create_string_buffer(8192)
+    options = (c_int * 3)(REGISTERS, LOG, LOG_SIZE)
+    values = (c_void_p * 3)(registers, ctypes.addressof(log), len(log))
+    library, text = driver(), ctypes.create_string_buffer(code)
+    result = library.cuModuleLoadDataEx(byref(module), text, 3, options, values)
+    if result:
+        _check(library, result, f"loading PTX{': ' if log.value else ''}{log.value.decode(errors='replace')}")
+    call("cuModuleGetFunction", byref(function), module, symbol.encode())
+    return function
+
+
+class Launch:
+    """A kernel with its arguments, one 64-bit word after the other, ready to be started any number of times."""
+
+    def __init__(self, function: c_void_p, blocks: int, threads: int, words: Any) -> None:
+        self.function, self.grid = function, (blocks, 1, 1, threads, 1, 1, 0)
+        self.words = (c_int64 * len(words))(*map(int, words))
+        self.size, self.lock = c_size_t(ctypes.sizeof(self.words)), threading.Lock()
+        self.extra = (c_void_p * 5)(
+            BUFFER, ctypes.addressof(self.words), BUFFER_SIZE, ctypes.addressof(self.size), END
+        )  # fmt: skip
+
+    def start(self, stream: int, places: Sequence[int], values: Sequence[int]) -> None:
+        """With these values in places among the words: the driver takes them before it returns."""
+        library, words = driver(), self.words
+        with self.lock:
+            for place, value in zip(places, values, strict=True):
+                words[place] = value
+            result = library.cuLaunchKernel(self.function, *self.grid, stream, None, self.extra)
+        if result:
+            _check(library, result, "cuLaunchKernel")
+
+
+def is_capturing(stream: int) -> bool:
+    """Whether what is started on a stream becomes part of a graph."""
+    status, library = c_int(), driver()
+    _check(library, library.cuStreamIsCapturing(stream, byref(status)), "cuStreamIsCapturing")
+    return status.value != 0

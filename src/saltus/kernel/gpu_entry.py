@@ -1,0 +1,159 @@
+"""The entry point of GPUs: what every thread runs, samples index, index + threads, ...
+
+    gpu(work, count, numbers, table)
+
+`count` samples; `numbers` that a thread has of the workspace. `table` comes with the launch itself, where constants cost no
+registers: the addresses of the arguments; their `meta` (memory.py; that of integers holds them); whether results are made in
+the workspace; the sizes; where the groups of the model's tables are, and those of the workspace, in bytes from its start.
+
+The threads of a block have their workspace in one piece, number by number, so that neighbouring threads touch neighbouring
+words, a constant number of words apart. Large results whose samples lie one after the other, which kernels go over more
+than once, are made behind it and copied once (`STAGE` says where).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from saltus.kernel.entries import INTS, TABLE, Entry, Parts
+from saltus.kernel.memory import META, SIZE, SIZES, Layout, ld, st, tail
+from saltus.kernel.number import INT64, Number
+from saltus.kernel.primitives import Primitive
+from saltus.kernel.tuples import kernel
+from saltus.kernel.values import INT, Column, Group, Span, Value
+
+if TYPE_CHECKING:
+    from saltus.kernel.algorithm import Algorithm
+    from saltus.kernel.expressions import Expressions
+
+BLOCK = 128
+"""Threads of a block."""
+
+
+class Places(NamedTuple):
+    """Where in the table what begins, and its length."""
+
+    meta: int
+    staged: int
+    sizes: int
+    ints: int
+    reals: int
+    work: int
+    length: int
+
+
+def places_of(algorithm: Algorithm) -> Places:
+    total, tables = len(algorithm.arguments), algorithm.tables
+    groups = (len(layout.records) for layout in (tables.ints, tables.reals, algorithm.work))
+    return Places(*accumulate((total, total * META, 1, len(SIZES), *groups)))
+
+
+def special(walk: Expressions, name: str) -> str:
+    """A special register of a thread."""
+    small = walk.intrinsic(f"llvm.nvvm.read.ptx.sreg.{name}.x", "i32", [])
+    return walk.op(f"zext i32 {small} to i64")
+
+
+@Primitive
+def block_index(walk: Expressions) -> Any:
+    return Value(INT, special(walk, "ctaid"))
+
+
+@Primitive
+def thread_index(walk: Expressions) -> Any:
+    return Value(INT, special(walk, "tid"))
+
+
+@Primitive
+def block_count(walk: Expressions) -> Any:
+    return Value(INT, special(walk, "nctaid"))
+
+
+@Primitive
+def strided(walk: Expressions, span: Any, start: Any) -> Any:
+    """From an index on, numbers that lie a block apart."""
+    place = walk.place(span.type, span.texts, walk.integer(start))
+    return Value(Span(span.type.number, strided=True), place, str(BLOCK))
+
+
+def make_views(algorithm: Algorithm, number: Number, places: Places) -> tuple[Primitive, Primitive]:
+    """(table) -> what a kernel sees of the model; (table, memory) -> its workspace."""
+    tables = algorithm.tables
+
+    def word(walk: Expressions, table: Any, k: int) -> str:
+        return walk.integer(walk.load_number(TABLE, table.texts, str(k)))
+
+    def fields(layout: Layout, span: Span, starts: list[str], *stride: str) -> Iterator[Any]:
+        start = dict(zip(layout.records, starts, strict=True))
+        return (Value(Column(span, spec), start[spec.group], *stride) for spec in layout.fields.values())
+
+    @Primitive
+    def tree(walk: Expressions, table: Any) -> Any:
+        parts = [Value(INT, word(walk, table, places.sizes + k)) for k in range(len(SIZES))]
+        for layout, span, first in (
+            (tables.ints, INTS, places.ints),
+            (tables.reals, Span(number.plain, constant=True), places.reals),
+        ):
+            starts = [walk.pointer(word(walk, table, first + k)) for k in range(len(layout.records))]
+            parts += fields(layout, span, starts)
+        return Group(tables.view_class, tuple(parts))
+
+    @Primitive
+    def view(walk: Expressions, table: Any, memory: Any) -> Any:
+        starts = [
+            walk.moved(memory.text, "i8", word(walk, table, places.work + k))
+            for k in range(len(algorithm.work.records))
+        ]
+        return Group(algorithm.work.view_class, tuple(fields(algorithm.work, memory.type, starts, *memory.texts[1:])))
+
+    return tree, view
+
+
+@kernel
+def copy(source, target, count):
+    """Four numbers under way at a time: memory is far."""
+    n = 0
+    while n + 4 <= count:
+        a, b, c, d = ld(source, n), ld(source, n + 1), ld(source, n + 2), ld(source, n + 3)
+        st(target, n, a)
+        st(target, n + 1, b)
+        st(target, n + 2, c)
+        st(target, n + 3, d)
+        n += 4
+    while n < count:
+        st(target, n, ld(source, n))
+        n += 1
+
+
+def gpu_entry(algorithm: Algorithm, number: Number, present: tuple[bool, ...]) -> Entry:
+    parts, places = Parts(algorithm, number, present, "strided"), places_of(algorithm)
+    inputs_of, outputs_of, made_of, (tree_of, view_of) = (
+        parts.inputs,
+        parts.outputs,
+        parts.made,
+        make_views(algorithm, number, places),
+    )
+    run, first, results = algorithm.kernel, len(algorithm.inputs), tuple(range(len(algorithm.outputs)))
+
+    def gpu(work, count, numbers, table):
+        block, thread = block_index(), thread_index()
+        memory = strided(work, block * numbers * BLOCK + thread)
+        tree, view, meta, staged = (
+            tree_of(table),
+            view_of(table, memory),
+            tail(table, places.meta),
+            table[places.staged],
+        )
+        for sample in range(block * BLOCK + thread, count, block_count() * BLOCK):
+            outputs = outputs_of(table, meta, memory, sample)
+            made = outputs
+            if staged:
+                made = made_of(table, meta, memory, sample)
+            run(tree, *inputs_of(table, meta, memory, sample), view, *made)
+            if staged:
+                for k in results:
+                    copy(made[k], outputs[k], meta[META * (first + k) + SIZE])
+
+    return Entry(gpu, (Span(number), INT, INT, Span(INT64, held=places.length)))
