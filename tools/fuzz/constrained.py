@@ -170,7 +170,8 @@ def check(rng: np.random.Generator) -> Iterator[str]:
         for k, (problem, shift) in enumerate(zip(problems, measured, strict=True)):
             at = () if alone else (k,)
             found = solution.a[at], solution.forces[at], int(np.asarray(solution.status)[at])
-            wrong = judge(u, constraints, problem, shift, found, dtype, dynamics.tolerance, bool(mu))
+            matrix = method in ("kkt", "prox_ltl", "prox_ltls")
+            wrong = judge(u, constraints, problem, shift, found, dtype, dynamics.tolerance, bool(mu), matrix)
             yield from (f"{about}, sample {k}: {text}" for text in wrong)
 
 
@@ -200,10 +201,10 @@ def arguments(samples: list[Sample], dtype: str, alone: bool, users: bool) -> di
 
 def judge(
     u: Units, constraints: list[sl.Constraint], problem: Problem, shift: Callable[[], tuple[float, float]],
-    found: tuple[Array, Array, int], dtype: str, tolerance: float, chosen: bool = False,
+    found: tuple[Array, Array, int], dtype: str, tolerance: float, chosen: bool = False, matrix: bool = False,
 ) -> Iterator[str]:  # fmt: skip
     """What is wrong with accelerations, forces and status of one sample; `shift` is its sensitivity, and whether mu was
-    chosen by the user."""
+    chosen by the user, and the method factors the matrix of inertias: in double, it loses what its condition takes."""
     a, forces, status = found
     if a.dtype != dtype or forces.dtype != dtype:
         yield f"types {a.dtype} and {forces.dtype}"
@@ -220,13 +221,14 @@ def judge(
     near = float((np.abs(problem.solution[0] * u.v) * levers(u.model, constraints)).max(initial=0.0))
     limit = max(tolerance, float(np.finfo(dtype).eps) * near)  # as convergence.py has it
     stopped = problem.left(limit / row_units(u, constraints))
+    lost = float(np.finfo("f8").eps * np.linalg.cond(problem.M)) if matrix else 0.0
 
     def off(
         what: str, ours: Array, right: Array, size: float, which: int, times: float = 1.0, more: float = 0.0
     ) -> Iterator[str]:
         error = float(np.abs(ours - right).max(initial=0.0)) - more
         if error > times * RIGHT[dtype] * size:
-            most = times * max(RIGHT[dtype] * size, FACTOR * shift()[which]) + stopped[which]
+            most = times * max(RIGHT[dtype] * size, FACTOR * shift()[which], lost * size) + stopped[which]
             if error > most and most < WORST * size:
                 yield f"{name}: {what} off by {error / size:.1e}, at most {most / size:.1e} allowed"
 

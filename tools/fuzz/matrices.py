@@ -174,7 +174,8 @@ def impact(case: Case, rng: np.random.Generator) -> Iterator[str]:
     size = float(np.abs(case.sample.v / case.u.v).max())
     measure = lazily(rng, case.u, case.constraints, problem.scale, case.sample, case.dtype)
     if jump.size > 1e-3 * size:  # what is added to v and taken off again has lost these digits
-        wrong = judge(case.u, case.constraints, jump, measure, answer, case.dtype, case.dynamics.tolerance, case.chosen)
+        told = (case.dtype, case.dynamics.tolerance, case.chosen, True)
+        wrong = judge(case.u, case.constraints, jump, measure, answer, *told)
         yield from (f"impact: {text}" for text in wrong)
 
 

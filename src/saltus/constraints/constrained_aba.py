@@ -133,7 +133,7 @@ def collect(tree, q, v, tau, active, w):
     none, empty = Force(Vec3(o, o, o), Vec3(o, o, o)), as_sym6(tree.inertia[0], o)
     I, f = empty, none
     for i in range(tree.nj - 1, 0, -1):
-        body, parent, velocity = tree.inertia[i], tree.parent[i], w.velocity[i]
+        body, parent, velocity, turn = tree.inertia[i], tree.parent[i], w.velocity[i], w.turn[i]
         if tree.supports[i]:
             I, f = with_constraints(tree, i, I, f, active, w)
         else:
@@ -152,7 +152,7 @@ def collect(tree, q, v, tau, active, w):
             I, f = without(I, u, gain), f + gain * torque
             w.gain[k], w.rate[k], w.inverse[k] = gain, inverse * torque, inverse
         if parent > 0:
-            X = joint_placement(tree, i, q, w.turn[i])
+            X = joint_placement(tree, i, q, turn)
             I, f = act_sym6(X, I), act_force(X, f + I @ carried(tree, i, velocity, v))
             if tree.supports[parent] and not tree.supports[i]:
                 if not tree.last_end[i]:
@@ -192,8 +192,9 @@ def with_constraints(tree, i, I, f, active, w):
 @kernel
 def accelerate(tree, i, q, v, before, w):
     """The acceleration of body i, and of its joint, by that of its parent."""
-    X = joint_placement(tree, i, q, w.turn[i])
-    acceleration = act_inv(X, before) + carried(tree, i, w.velocity[i], v)
+    turn, velocity = w.turn[i], w.velocity[i]
+    X = joint_placement(tree, i, q, turn)
+    acceleration = act_inv(X, before) + carried(tree, i, velocity, v)
     for k in range(tree.iv[i], tree.end[i]):
         rate = w.rate[k] - power(acceleration, w.gain[k])
         w.joint[k] = rate
@@ -238,12 +239,13 @@ def push_back(tree, q, tau, alive, w):
     f = Force(Vec3(o, o, o), Vec3(o, o, o))
     for i in range(tree.nj - 1, 0, -1):
         if tree.supports[i]:
+            turn, needed = w.turn[i], unbalanced(tree, i, w)  # memory is far from GPUs: it is asked early
             if not tree.inner[i]:
-                f = unbalanced(tree, i, w)
+                f = needed
             elif tree.near[i]:
-                f = f + unbalanced(tree, i, w)
+                f = f + needed
             else:
-                f = w.force[i] + unbalanced(tree, i, w)
+                f = w.force[i] + needed
             f = push_held(tree, i, f, alive, w)
             for k in range(tree.end[i] - 1, tree.iv[i] - 1, -1):
                 torque = component(f, tree.axis[k]) + tree.armature[k] * w.joint[k] - ld(tau, k)
@@ -251,7 +253,7 @@ def push_back(tree, q, tau, alive, w):
                 w.rate[k] = -(w.inverse[k] * torque * alive)
             parent = tree.parent[i]
             if parent > 0:
-                f = act_force(joint_placement(tree, i, q, w.turn[i]), f)
+                f = act_force(joint_placement(tree, i, q, turn), f)
                 if not tree.last_held[i]:
                     f = f + w.force[parent]
                 if parent != i - 1:
@@ -288,9 +290,10 @@ def pass_on(tree, q, active, w):
     residual, largest = change_held(tree, 0, change, active, residual, largest, w)
     for i in range(1, tree.nj):
         if tree.supports[i]:
+            turn, acceleration = w.turn[i], w.acceleration[i]
             if tree.parent[i] != i - 1:
                 change = w.change[tree.parent[i]]
-            change = act_inv(joint_placement(tree, i, q, w.turn[i]), change)
+            change = act_inv(joint_placement(tree, i, q, turn), change)
             for k in range(tree.iv[i], tree.end[i]):
                 rate = w.rate[k] - power(change, w.gain[k])
                 joint = w.joint[k] + rate
@@ -298,7 +301,7 @@ def pass_on(tree, q, active, w):
                 sizes = sized(tree, k, rate, joint, sizes)
             if tree.fork_held[i]:
                 w.change[i] = change
-            w.acceleration[i] = w.acceleration[i] + change
+            w.acceleration[i] = acceleration + change
             residual, largest = change_held(tree, i, change, active, residual, largest, w)
     return residual, largest, relative_step(sizes), sizes.near
 
