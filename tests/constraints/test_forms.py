@@ -45,7 +45,7 @@ def problem(algorithm: Algorithm, iterations: int = 3) -> ConstrainedModel:
 
 def random_inputs(algorithm: Algorithm, seed: int, leading: tuple[int, ...] = ()) -> list[Any]:
     constrained = problem(algorithm)
-    rng, sizes = np.random.default_rng(seed), constrained.tables.sizes
+    rng, sizes = np.random.default_rng(seed), algorithm.filled(constrained).sizes
     inputs: list[Any] = []
     for spec in algorithm.inputs:
         shape = leading + spec.resolve(sizes)

@@ -80,18 +80,14 @@ def test_one_sample_is_one_of_a_batch() -> None:
 
 def test_kernels_run_as_they_stand() -> None:
     """Interpreted, on Python's numbers."""
-    from saltus.kernel.memory import HEADER, SIZES
+    from saltus.kernel.tables import views
 
     model, algorithm = TREES["all kinds"], ALONG[sl.aba]
     q, v, tau = sl.random_configuration(model, 1), *RNG.normal(size=(2, model.nv))
     slopes = RNG.normal(size=(3, model.nv))
-    tables, declared = model.tables, algorithm.tables
-    sizes = tables.sizes
-    tree = declared.view_class(
-        *(sizes[name] for name in SIZES),
-        *declared.ints.view(tables.ints.tolist(), sizes, HEADER),
-        *declared.reals.view(tables.reals.tolist(), sizes),
-    )
+    filled, declared = algorithm.filled(model), algorithm.tables
+    sizes = filled.sizes
+    tree = declared.view_class(*(sizes[name] for name in declared.sizes), *views(filled))
     w, d = (layout.view(np.zeros(layout.length(sizes), object), sizes) for layout in (algorithm.work, algorithm.slopes))
     a, da = np.zeros((2, model.nv), object)
     algorithm.kernel(tree, q, v, tau, None, w, a)

@@ -52,7 +52,7 @@ def random_inputs(
             factors = sl.ltl(model, M)
             inputs.append({"M": M, "U": factors.U, "D": factors.D}[spec.name])
         else:
-            inputs.append(rng.normal(size=leading + spec.resolve(algorithm.sizes(model.tables, inputs))))
+            inputs.append(rng.normal(size=leading + spec.resolve(algorithm.sizes(model, inputs))))
     return inputs
 
 

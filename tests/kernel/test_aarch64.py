@@ -32,7 +32,7 @@ MAIN = """
 #include <stdio.h>
 #include <stdlib.h>
 
-int64_t run(void*, void*, int64_t*, int64_t*, void*, int64_t, int64_t);
+int64_t run(int64_t*, int64_t*, int64_t*, void*, int64_t, int64_t);
 
 static void* content(const char* name, long* size) {
     FILE* file = fopen(name, "rb");
@@ -45,16 +45,19 @@ static void* content(const char* name, long* size) {
     return memory;
 }
 
-int main(int count, char** names) {  /* ints reals meta words arguments ...; each argument is written back */
+int main(int count, char** names) {
+    /* arrays handle meta sizes words samples arguments ...; each argument is written back */
     long size, sizes[64];
-    void *ints = content(names[1], &size), *reals = content(names[2], &size);
-    int64_t *meta = content(names[3], &size), pointers[64];
-    void* work = aligned_alloc(64, (atol(names[4]) * 8 + 127) / 64 * 64);
-    for (int k = 6; k < count; k++) pointers[k - 6] = (int64_t)content(names[k], &sizes[k]);
-    int64_t status = run(ints, reals, pointers, meta, work, 0, atol(names[5]));
-    for (int k = 6; k < count; k++) {
+    char* arrays = content(names[1], &size);
+    int64_t *handle = content(names[2], &size), pointers[64];
+    for (int k = atol(names[4]); k < size / 8; k++) handle[k] += (int64_t)arrays;
+    int64_t* meta = content(names[3], &size);
+    void* work = aligned_alloc(64, (atol(names[5]) * 8 + 127) / 64 * 64);
+    for (int k = 7; k < count; k++) pointers[k - 7] = (int64_t)content(names[k], &sizes[k]);
+    int64_t status = run(handle, pointers, meta, work, 0, atol(names[6]));
+    for (int k = 7; k < count; k++) {
         FILE* file = fopen(names[k], "wb");
-        fwrite((void*)pointers[k - 6], 1, sizes[k], file);
+        fwrite((void*)pointers[k - 7], 1, sizes[k], file);
         fclose(file);
     }
     return (int)status;
@@ -88,15 +91,21 @@ def test_same_as_here(tmp_path: Path, name: str, number: Number, form: str) -> N
         "-lm",
     ]
     subprocess.run(command, cwd=tmp_path, check=True)
-    plan, tables = make_plan(algorithm, model, inputs), model.tables
-    meta, absent = plan.meta, [np.zeros(0)] * (len(algorithm.inputs) - given)
-    arrays = {"ints": tables.ints, "reals": tables.reals if number.bits == 64 else tables.reals32, "meta": meta}
+    plan, filled = make_plan(algorithm, model, inputs), algorithm.filled(model)
+    absent, (part,) = [np.zeros(0)] * (len(algorithm.inputs) - given), filled.parts
+    sizes = [filled.sizes[size] for size in algorithm.tables.sizes]
+    places = filled.addresses([part.reals.nbytes, 0], 64) + filled.addresses([part.reals.nbytes, 0], 32)
+    tables = np.frombuffer(
+        part.arrays(number.bits)[1].tobytes().ljust(part.reals.nbytes, b"0") + part.ints.tobytes(), "u1"
+    )
+    arrays = {"arrays": tables, "handle": np.array(sizes + places), "meta": plan.meta}
     values = [*inputs, *absent, *(np.zeros(output.shape, dtype) for output in expected)]
     files = [f"argument{k}" for k in range(len(values))]
     for file, array in [*arrays.items(), *zip(files, values, strict=True)]:
         (tmp_path / file).write_bytes(np.ascontiguousarray(array).tobytes())
     words = str(16 * (plan.words + plan.work))
-    subprocess.run([EMULATOR, "main", *arrays, words, str(SAMPLES), *files], cwd=tmp_path, check=True)
+    command = [EMULATOR, "main", *arrays, str(len(sizes)), words, str(SAMPLES), *files]
+    subprocess.run(command, cwd=tmp_path, check=True)
     for k, output in enumerate(expected, len(algorithm.inputs)):
         found = np.frombuffer((tmp_path / files[k]).read_bytes(), dtype).reshape(output.shape)
         assert np.abs(found - output).max() <= 1e4 * np.finfo(dtype).eps * np.abs(output).max()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from saltus.kernel import ALGORITHMS, F64, Layout, declare
+from dataclasses import replace
+
+from saltus.kernel import ALGORITHMS, F64, Layout, Tables, declare
 from saltus.kernel.native import _key
-from saltus.model.tree import INTS, REALS, tables
+from saltus.model.tree import CONFIGURATIONS, INTS, REALS, SIZES, TABLES, TREE
 
 
 def test_key_depends_on_where_things_are() -> None:
@@ -15,13 +17,16 @@ def test_key_depends_on_where_things_are() -> None:
 
     known_before = len(ALGORITHMS)
     settings = {"inputs": {"q": "nq"}, "outputs": {"y": "1"}}
-    known = tables(INTS, REALS)
+    others = (
+        replace(TREE, sizes=SIZES[::-1]),
+        replace(TREE, ints=INTS.extended(one={"more": None})),
+        replace(TREE, reals=REALS.extended(nj={"more": None})),
+    )
     made = [
-        declare(known, **settings)(kernel),
-        declare(tables(INTS.extended(one={"more": None}), REALS), **settings)(kernel),
-        declare(tables(INTS, REALS.extended(nj={"more": None})), **settings)(kernel),
-        declare(known, work=Layout(nj={"more": None}), **settings)(kernel),
-        declare(known, inputs={"q": "nq"}, outputs={"y": "2"})(kernel),
+        declare(TABLES, **settings)(kernel),
+        *(declare(Tables([other], CONFIGURATIONS), **settings)(kernel) for other in others),
+        declare(TABLES, work=Layout(nj={"more": None}), **settings)(kernel),
+        declare(TABLES, inputs={"q": "nq"}, outputs={"y": "2"})(kernel),
     ]
     del ALGORITHMS[known_before:]  # they are no part of the package
     keys = {_key(algorithm, F64, algorithm.present(1), "one") for algorithm in made}

@@ -99,23 +99,23 @@ def test_threads_on_one_model(count: int) -> None:
 
 def test_tables_made_by_two_threads_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """The second to arrive uses those of the first: addresses of others would outlive them."""
-    from saltus.model import tree
+    from saltus.dynamics.aba import _aba
+    from saltus.kernel import tables
 
     made, start = [], threading.Barrier(2)
-    true_tables = tree.TreeTables
+    true_part = tables.FilledPart
 
-    def slow_tables(model: sl.Model) -> Any:
-        made.append(true_tables(model))
+    def slow_part(*arguments: Any) -> Any:
+        made.append(true_part(*arguments))
         start.wait(timeout=30)  # both are here
         return made[-1]
 
-    monkeypatch.setattr(tree, "TreeTables", slow_tables)
+    monkeypatch.setattr(tables, "FilledPart", slow_part)
     model = small()
-    make = sl.Model.tables.func  # type: ignore[attr-defined]  # without the lock that Python 3.11 still has
     with ThreadPoolExecutor(2) as pool:
-        one, other = pool.map(lambda _: make(model), range(2))
-    assert one is other is model.tables and len(made) == 2
-    assert model.handle is one.handle
+        one, other = pool.map(lambda _: _aba.filled(model), range(2))
+    assert one is other and len(made) == 2
+    assert one.parts == list(model.parts.values())
 
 
 @pytest.mark.slow
@@ -172,7 +172,7 @@ def test_copies(duplicate: Callable[[sl.Model], sl.Model]) -> None:
     right = results(model)
     twin = duplicate(model)
     assert identical(results(twin), right)
-    assert twin.tables is not model.tables
+    assert not set(twin.parts.values()) & set(model.parts.values())
     with pytest.raises(ValueError, match="read-only"):
         twin.gravity[0] = 1.0
     with pytest.raises(TypeError):

@@ -116,7 +116,7 @@ def test_broadcasting(algorithm: Algorithm, given: int) -> None:
         reals += not spec.integer
         value = random_inputs(algorithm, given, MODEL, 10 + k, shape)[k]
         inputs.append(value)
-        own = spec.resolve(algorithm.sizes(MODEL.tables, full))
+        own = spec.resolve(algorithm.sizes(MODEL, full))
         full.append(value if spec.integer else np.broadcast_to(value, (3, 5, *own)))
     result = run(algorithm, MODEL, inputs)
     leading = np.broadcast_shapes(*shapes[: min(reals, 4)])
@@ -224,7 +224,7 @@ def test_wrong_number_of_outs(leading: tuple[int, ...]) -> None:
 @pytest.mark.parametrize("dtype", PRECISIONS)
 def test_no_samples(algorithm: Algorithm, given: int, dtype: Any) -> None:
     one = random_inputs(algorithm, given, MODEL, 10)
-    sizes = algorithm.sizes(MODEL.tables, one)
+    sizes = algorithm.sizes(MODEL, one)
     for leading in ((0,), (3, 0, 2)):
         empty = [x if x.dtype == np.int32 else np.zeros((*leading, *x.shape), dtype) for x in one]
         for spec, result in zip(algorithm.outputs, run(algorithm, MODEL, empty), strict=True):

@@ -132,11 +132,11 @@ def test_more_joints_than_can_be_counted() -> None:
     class Huge:
         name, nv = "huge", 50_000
 
-    from saltus.model.tree import TreeTables
+    from saltus.model.tree import TREE
 
-    assert TreeTables(small).sizes["nv"] == 3
+    assert TREE.measure(small)["nv"] == 3
     with pytest.raises(sl.ModelError, match="model 'huge' has 50000 degrees of freedom, expected at most 46340"):
-        TreeTables(Huge())  # type: ignore[arg-type]
+        TREE.measure(Huge())
 
 
 def test_large_models_with_one_sample() -> None:

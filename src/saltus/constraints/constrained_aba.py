@@ -29,7 +29,7 @@ from __future__ import annotations
 
 from saltus.constraints.convergence import conclude, goes_on, least_sizes, limit, relative_step, remaining, sized
 from saltus.constraints.measure import contact_goal, largest_row, load_rows, store_rows, weighted
-from saltus.constraints.tables import constrained
+from saltus.constraints.tables import SUPPORTS, constrained
 from saltus.kernel import Layout, kernel, ld, lift, maximum, select, some, st, zero
 from saltus.model.joint_kernels import add_along, add_motion, carried, component, joint_placement, joint_turn
 from saltus.spatial.algebra import (
@@ -56,6 +56,7 @@ WORK = Layout(
 
 
 @constrained(
+    SUPPORTS,
     inputs={"q": "nq", "v": "nv", "tau": "nv", "active": "nc", "target": "nm", "start": "nm"},
     outputs={"a": "nv", "forces": "nm", "report": "5"},
     work=WORK,

@@ -30,7 +30,7 @@ from saltus.constraints.convergence import Sizes, sized
 from saltus.constraints.prox_ltl import WORK, settle
 from saltus.constraints.report import Reported
 from saltus.constraints.system import aim_rows, collect_bodies, move_bodies, take_rows
-from saltus.constraints.tables import constrained
+from saltus.constraints.tables import MOVERS, constrained
 from saltus.kernel import ld, st, zero
 
 
@@ -44,6 +44,7 @@ class Impact(Reported):
 
 
 @constrained(
+    MOVERS,
     inputs={"q": "nq", "v": "nv", "active": "nc", "restitution": "nc", "rows": "nu nv"},
     outputs={"after": "nv", "impulses": "nm", "report": "5"},
     work=WORK,

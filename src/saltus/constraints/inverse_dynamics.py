@@ -40,7 +40,7 @@ from saltus.constraints.convergence import conclude
 from saltus.constraints.dense import factor_block, solve_block
 from saltus.constraints.report import Reported
 from saltus.constraints.system import AXES, BODIES, aim_rows, move_accelerated, take_rows
-from saltus.constraints.tables import constrained
+from saltus.constraints.tables import MOVERS, PASSIVE, constrained
 from saltus.kernel import Layout, fabs, kernel, ld, less, lift, maximum, minimum, select, some, st, zero
 from saltus.spatial.algebra import Force, Vec3, power
 
@@ -66,6 +66,8 @@ class InverseDynamics(Reported):
 
 
 @constrained(
+    MOVERS,
+    PASSIVE,
     inputs={"q": "nq", "v": "nv", "a": "nv", "active": "nc", "rows": "nu nv"},
     outputs={"tau": "nv", "forces": "nm", "report": "5"},
     work=WORK,

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from saltus.arrays import Array, ArrayLike, OnInvalid
-from saltus.constraints.tables import ConstrainedModel, constrained
+from saltus.constraints.tables import MOVERS, ConstrainedModel, constrained
 from saltus.dynamics.ltl import copy, factor, multiply_lower, multiply_upper, solve_lower, solve_upper
 from saltus.kernel import kernel, ld, st, tail
 
@@ -28,6 +28,7 @@ UPPER, LOWER, SOLVE_UPPER, SOLVE_LOWER, SOLVE = range(5)
 
 
 @constrained(
+    MOVERS,
     inputs={"M": "nv nv", "J": "nm nv"},
     outputs={"U": "nv nv zeroed", "D": "nv", "K": "nm nv", "V": "nm nm zeroed", "E": "nm"},
 )
@@ -61,6 +62,7 @@ def _kkt_factor(tree, M, J, w, U, D, K, V, E):
 
 
 @constrained(
+    MOVERS,
     inputs={"U": "nv nv", "D": "nv", "K": "nm nv", "V": "nm nm", "E": "nm", "product": "1 int", "x": "nv", "y": "nm"},
     outputs={"x_new": "nv", "y_new": "nm"},
 )

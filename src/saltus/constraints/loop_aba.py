@@ -35,7 +35,7 @@ from saltus.constraints.constrained_aba import as_force
 from saltus.constraints.convergence import conclude, goes_on, least_sizes, limit, relative_step, remaining, sized
 from saltus.constraints.measure import largest_row, load_rows, separation, store_rows, weighted
 from saltus.constraints.six import Six, act_six, less_product, row, symmetric_part, transposed
-from saltus.constraints.tables import constrained
+from saltus.constraints.tables import SUPPORTS, TIES, constrained
 from saltus.kernel import Layout, kernel, ld, less, lift, maximum, select, some, st, zero
 from saltus.model.joint_kernels import add_along, add_motion, carried, component, joint_placement, joint_turn
 from saltus.spatial.algebra import (
@@ -68,6 +68,8 @@ WORK = Layout(
 
 
 @constrained(
+    SUPPORTS,
+    TIES,
     inputs={"q": "nq", "v": "nv", "tau": "nv", "active": "nc", "target": "nm", "start": "nm"},
     outputs={"a": "nv", "forces": "nm", "report": "5"},
     work=WORK,

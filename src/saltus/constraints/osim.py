@@ -32,7 +32,7 @@ from __future__ import annotations
 
 from saltus.constraints.dense import factor_block, invert_block
 from saltus.constraints.six import Six, act_six, apply, less_product, row
-from saltus.constraints.tables import constrained
+from saltus.constraints.tables import NODES, PLACES, constrained
 from saltus.kernel import Layout, kernel, ld, lift, st, st_symmetric, zero
 from saltus.model.joint_kernels import component, joint_placement, joint_turn
 from saltus.spatial.algebra import Force, Mat3, Motion, Sym3, Vec3, act_force, power
@@ -49,7 +49,14 @@ WORK = Layout(
 )
 
 
-@constrained(inputs={"q": "nq", "active": "nc"}, outputs={"matrix": "nm nm symmetric"}, work=WORK, inverts_inertia=True)
+@constrained(
+    PLACES,
+    NODES,
+    inputs={"q": "nq", "active": "nc"},
+    outputs={"matrix": "nm nm symmetric"},
+    work=WORK,
+    inverts_inertia=True,
+)
 def _osim(tree, q, active, w, matrix):
     begin(tree, active, w)
     collect(tree, q, active, 0, w)

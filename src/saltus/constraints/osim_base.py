@@ -18,7 +18,7 @@ from __future__ import annotations
 from saltus.constraints.dense import factor_block, invert_block, solve_block
 from saltus.constraints.osim import AT_ONCE, begin, collect, complement, damp, free_joint, meet
 from saltus.constraints.osim import WORK as OSIM_WORK
-from saltus.constraints.tables import constrained
+from saltus.constraints.tables import NODES, PLACES, constrained
 from saltus.kernel import kernel, ld, st, zero
 from saltus.model.joint_kernels import component
 from saltus.spatial.algebra import Force, Vec3
@@ -28,6 +28,8 @@ WORK = OSIM_WORK.extended(nm={"reply": Force})
 
 
 @constrained(
+    PLACES,
+    NODES,
     inputs={"q": "nq", "active": "nc"},
     outputs={"B": "nm nm zeroed", "Z": "nm 6", "C": "6 6"},
     work=WORK,
@@ -93,7 +95,7 @@ def write(tree, base, o, w, B, Z, C):
             st(C, 6 * k, column(w.reach[base], k))
 
 
-@constrained(inputs={"B": "nm nm", "Z": "nm 6", "C": "6 6", "x": "nm"}, outputs={"y": "nm"})
+@constrained(PLACES, inputs={"B": "nm nm", "Z": "nm 6", "C": "6 6", "x": "nm"}, outputs={"y": "nm"})
 def _osim_base_times(tree, B, Z, C, x, w, y):
     o, nm = zero(x), tree.nm
     f = Force(Vec3(o, o, o), Vec3(o, o, o))

@@ -14,7 +14,7 @@ from __future__ import annotations
 from saltus.constraints.dense import factor_block, invert_block
 from saltus.constraints.osim import DELASSUS
 from saltus.constraints.system import direction, fill_row, unit_force
-from saltus.constraints.tables import constrained
+from saltus.constraints.tables import MOVERS, NODES, constrained
 from saltus.dynamics.crba import collect
 from saltus.dynamics.ltl import factor
 from saltus.kernel import Layout, kernel, ld, lift, st, st_symmetric, zero
@@ -32,7 +32,14 @@ WORK = Layout(
 )
 
 
-@constrained(inputs={"q": "nq", "active": "nc"}, outputs={"matrix": "nm nm symmetric"}, work=WORK, inverts_inertia=True)
+@constrained(
+    MOVERS,
+    NODES,
+    inputs={"q": "nq", "active": "nc"},
+    outputs={"matrix": "nm nm symmetric"},
+    work=WORK,
+    inverts_inertia=True,
+)
 def _osim_ltl(tree, q, active, w, matrix):
     nv, nm = tree.nv, tree.nm
     place_bodies(tree, q, w)

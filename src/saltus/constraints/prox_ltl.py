@@ -29,7 +29,7 @@ from saltus.constraints.convergence import conclude, goes_on, least_sizes, limit
 from saltus.constraints.dense import factor_block, solve_block
 from saltus.constraints.prox_ltls import take_step
 from saltus.constraints.system import AXES, BODIES, aim_rows, collect_bodies, move_bodies, take_rows
-from saltus.constraints.tables import constrained
+from saltus.constraints.tables import MOVERS, constrained
 from saltus.dynamics.ltl import factor, solve_lower, solve_upper
 from saltus.kernel import Layout, fabs, kernel, ld, less, lift, maximum, select, some, st, zero
 
@@ -51,6 +51,7 @@ WORK = Layout(
 
 
 @constrained(
+    MOVERS,
     inputs={"q": "nq", "v": "nv", "tau": "nv", "active": "nc", "target": "nm", "start": "nm", "rows": "nu nv"},
     outputs={"a": "nv", "forces": "nm", "report": "5"},
     work=WORK,

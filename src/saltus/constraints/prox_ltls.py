@@ -36,7 +36,7 @@ from saltus.constraints.convergence import (
     sized,
 )
 from saltus.constraints.system import AXES, BODIES, aim_rows, move_bodies, take_rows
-from saltus.constraints.tables import constrained
+from saltus.constraints.tables import MOVERS, constrained
 from saltus.dynamics.ltl import factor, solve
 from saltus.kernel import Layout, fabs, kernel, ld, less, lift, maximum, select, some, st, zero
 from saltus.spatial.algebra import Force, Vec3, power
@@ -52,6 +52,7 @@ WORK = Layout(
 
 
 @constrained(
+    MOVERS,
     inputs={"q": "nq", "v": "nv", "tau": "nv", "active": "nc", "target": "nm", "start": "nm", "rows": "nu nv"},
     outputs={"a": "nv", "forces": "nm", "report": "5"},
     work=WORK,

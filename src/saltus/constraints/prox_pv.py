@@ -31,7 +31,7 @@ from saltus.constraints.convergence import NOTHING, conclude, goes_on, least_siz
 from saltus.constraints.dense import factor_block, solve_block
 from saltus.constraints.measure import load_rows
 from saltus.constraints.prox_ltl import ROUNDING
-from saltus.constraints.tables import constrained
+from saltus.constraints.tables import PLACES, constrained
 from saltus.kernel import Layout, fabs, kernel, ld, less, lift, maximum, select, some, st, zero
 from saltus.model.joint_kernels import add_along, carried, component, joint_placement
 from saltus.spatial.algebra import SE3, Force, Motion, Vec2, Vec3, act_force, act_inv, cross_force, power
@@ -53,6 +53,7 @@ WORK = Layout(
 
 
 @constrained(
+    PLACES,
     inputs={"q": "nq", "v": "nv", "tau": "nv", "active": "nc", "target": "nm", "start": "nm"},
     outputs={"a": "nv", "forces": "nm", "report": "5"},
     work=WORK,

@@ -15,7 +15,7 @@ Reference: A. Sathya, J. Carpentier, Constrained articulated body dynamics algor
 
 from __future__ import annotations
 
-from saltus.constraints.tables import constrained
+from saltus.constraints.tables import NODES, PLACES, SUPPORTS, constrained
 from saltus.kernel import Layout, kernel, ld, lift, st, zero
 from saltus.model.joint_kernels import add_along, component, joint_placement, joint_turn
 from saltus.spatial.algebra import Force, Motion, Vec2, Vec3, act_force, act_inv, power
@@ -26,7 +26,15 @@ WORK = Layout(
 )
 
 
-@constrained(inputs={"q": "nq", "active": "nc", "x": "nm"}, outputs={"y": "nm"}, work=WORK, inverts_inertia=True)
+@constrained(
+    SUPPORTS,
+    PLACES,
+    NODES,
+    inputs={"q": "nq", "active": "nc", "x": "nm"},
+    outputs={"y": "nm"},
+    work=WORK,
+    inverts_inertia=True,
+)
 def _response(tree, q, active, x, w, y):
     collect(tree, q, active, x, w)
     roll_out(tree, q, active, x, w, y)

@@ -19,7 +19,7 @@ equations 1 to 6.
 from __future__ import annotations
 
 from saltus.constraints.measure import separation
-from saltus.constraints.tables import constrained
+from saltus.constraints.tables import MOVERS, constrained
 from saltus.dynamics.crba import collect
 from saltus.kernel import Layout, kernel, ld, lift, st, zero
 from saltus.model.joint_kernels import axis_seen_from, component, joint_placement, placed_after
@@ -201,6 +201,7 @@ def fill_row(tree, r, a, b, on_a, on_b, w, J):
 
 
 @constrained(
+    MOVERS,
     inputs={"q": "nq", "v": "nv", "tau": "nv", "active": "nc", "target": "nm", "rows": "nu nv"},
     outputs={"M": "nv nv zeroed", "rest": "nv", "J": "nm nv", "goal": "nm"},
     work=Layout(nj=BODIES, nv=AXES),
@@ -218,6 +219,7 @@ def _constrained_system(tree, q, v, tau, active, target, rows, w, M, rest, J, go
 
 
 @constrained(
+    MOVERS,
     inputs={"q": "nq", "v": "nv", "a": "nv", "active": "nc", "rows": "nu nv"},
     outputs={"accelerations": "nm"},
     work=Layout(nj=BODIES, nv=AXES, nmv={"J": None}, nm={"none": None}),

@@ -1,68 +1,28 @@
-"""What kernels see of a constrained model: the tree, and its constraints in the canonical frames of their bodies."""
+"""What kernels see of a constrained model: the tree, and its constraints in the canonical frames of their bodies.
+
+Every algorithm reads the parts `TREE` and `CONSTRAINTS`, and those that it names: `MOVERS`, `SUPPORTS`, `PLACES`, `NODES`,
+`TIES`, `INFLUENCES`, `PASSIVE`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
 
 from saltus.constraints.constraint import Constraint
-from saltus.constraints.nodes import NOTHING, Places, Plan, find_nodes
+from saltus.constraints.nodes import NOTHING, Nodes, Places, Plan, find_nodes
 from saltus.constraints.scale import levers, reaches
-from saltus.constraints.ties import find_ties
-from saltus.kernel import Layout, declare
+from saltus.constraints.ties import Ties, find_ties
+from saltus.kernel import Algorithm, Layout, Part, Tables, declare
+from saltus.kernel.tables import FilledPart, filled_part
 from saltus.model.checks import Array, ModelError
 from saltus.model.model import Model
-from saltus.model.tree import INTS, REALS, Extension, TreeTables, canonical_rotation, se3, seen_from, tables
+from saltus.model.tree import CONFIGURATIONS, TREE, canonical_rotation, se3, seen_from
 from saltus.spatial.algebra import SE3, Force, Mat3, Motion, Sym3, Vec3, act_force
 from saltus.spatial.inertia import Sym6
-
-CONSTRAINT_INTS: Layout = INTS.extended(
-    one=dict.fromkeys(("most_iterations", "pulled", "base", "augmented", "answer", "passives")),
-    nj=dict.fromkeys(("held", "supports", "inner", "near", "last_held", "fork_held", "ends", "last_end",
-                      "first_under", "end_under", "node", "node_above", "first_at",
-                      "first_tie", "end_tie", "first_gain", "first_pair")),
-    nv=dict.fromkeys(("joined", "passive", "first_touched", "end_touched", "first_felt", "end_felt")),
-    nc=dict.fromkeys(("body_a", "body_b", "point", "next_held", "first_row", "end_row", "first_mover", "end_mover",
-                      "tie", "swapped", "given")),
-    nm=dict.fromkeys(("row_axis", "before", "row_at", "holder", "block_end")),
-    ns=dict.fromkeys(("mover", "listed")),
-    nk=dict.fromkeys(("group",)),
-    nt=dict.fromkeys(("tied", "moved", "turned_over")),
-    np=dict.fromkeys(("pair",)),
-)  # fmt: skip
-"""`pulled`: a constraint has a gain on its placement. `held`: the first constraint whose frame A is on this body, or -1;
-`next_held`: the next one there. `row_axis`: which of the six rows it is; `before`: the row before it, the tree along
-which a dense matrix is factored. `mover`: the degrees of freedom that move body a or b of a constraint, from the leaves
-to the root. `joined`: as `above`, in the tree along which a matrix can be factored that ties the bodies of each loop.
-`listed`: for the p-th four degrees of freedom, from `first_touched[p]` to `end_touched[p]` those whose torques they change
-(derivatives), and from `first_felt[p]` to `end_felt[p]` the rows. `given`: the first of the user's rows that the constraint
-has, or -1. `passive`: the degrees of freedom without actuators, `passives` many, for inverse dynamics.
-
-`supports`: the body moves a constrained one. Of its children only those that do: `inner`, there are some; `near`, the
-body just after is one; `fork_held`, one is not the body just after; `last_held`, it is the last one of its parent.
-`ends`: a child does not; `last_end`: it is the last such of its parent.
-
-Rows in the order of the tree: `row_at[p]` is the p-th row, of constraint `holder[p]`; body i supports those of places
-`first_under[i]` to `end_under[i]`. `base`: the body of a free flyer that supports some, or 0. Rows of places p to
-`block_end[p]` are those of the same limb of the base (of the same tree, if there is no base). Nodes: nodes.py; ties:
-ties.py."""
-
-CONSTRAINT_REALS: Layout = REALS.extended(
-    one=dict.fromkeys(("tolerance", "rounding", "settled")),
-    nv={"lever": None, "reach": None},
-    nc={"place_a": SE3, "place_b": SE3, "weight": Motion, "stiffness": Sym6, "kp": None, "kd": None},
-    nm={"mu": None, "row_force": Force},
-)
-"""`lever`: how far a degree of freedom moves constraints; `reach`: and the robot (scale.py). `tolerance`, `rounding`,
-`settled`: convergence.py. `mu`: of each row. `row_force`: of the row at each place, its unit force on body a. `weight`:
-1 / mu of each of the six, 0 where a constraint has no such row. `stiffness`: K^T diag(weight) K in the frame of body a."""
-
-constrained = partial(declare, tables(CONSTRAINT_INTS, CONSTRAINT_REALS))
-"""The decorator of every algorithm on constrained models."""
-
 
 EPSILONS = 1.0
 """What rounding leaves of a constraint, in units of the last place of the largest acceleration."""
@@ -92,9 +52,17 @@ class ConstrainedModel:
         if model.coupling is not None:
             raise ModelError(f"model {model.name!r} has mimic joints, which cannot be constrained yet")
         self.model, self.constraints, self.coupling = model, tuple(constraints), None
-        self.joints, self.weightless, self.refuse_weightless = model.joints, model.weightless, model.refuse_weightless
+        self.name, self.joints, self.frames, self.nq, self.nv = (
+            model.name,
+            model.joints,
+            model.frames,
+            model.nq,
+            model.nv,
+        )
+        self.weightless, self.refuse_weightless = model.weightless, model.refuse_weightless
         self.typical = typical  # entry of the Delassus matrix
-        self.tolerance, self.most_iterations, thorough = tolerance, most_iterations, np.dtype(dtype) == np.float32
+        self.plan, self.passive, self.thorough = plan, passive, np.dtype(dtype) == np.float32
+        self.tolerance, self.most_iterations = tolerance, most_iterations
         self.rounding = EPSILONS * float(np.finfo(dtype).eps)
         self.settled = SETTLED[np.dtype(dtype)] if reliable else -1.0
         if not tolerance:  # all iterations
@@ -102,62 +70,280 @@ class ConstrainedModel:
         self.mu = mu * np.concatenate([np.empty(0), *(x.weight[list(x.rows)] for x in self.constraints)])  # of each row
         self.nc, self.nm = len(self.constraints), sum(constraint.dim for constraint in self.constraints)
         self.nu = sum(constraint.dim for constraint in self.constraints if constraint.dofs)
-        movers = [moving(model, constraint) for constraint in self.constraints]
-        places = Places(model, self.constraints)
-        nodes = find_nodes(model, places, plan)
-        ties = find_ties(model, self.constraints)
-        touched, felt = influences(model, self.constraints, movers)
-        sizes = {
-            "nk": len(nodes.group),
-            "nt": len(ties.tied),
-            "nd": ties.gains,
-            "np": len(ties.pair),
-            "ns": max(sum(map(len, movers)), sum(map(len, touched)) + sum(map(len, felt))),
-            "nc": self.nc,
-            "nm": self.nm,
-            "nmv": self.nm * model.nv,
-            "nmm": self.nm**2,
-            "nu": self.nu,
-        }
+        self.filled: dict[Tables, Any] = {}
+        self.parts: dict[Part, FilledPart] = {TREE: filled_part(TREE, model, TREE.measure(model))}
 
-        def fill(ints: Any, reals: Any) -> None:
-            ints.most_iterations[0], reals.tolerance[0] = most_iterations, tolerance
-            reals.rounding[0], reals.settled[0] = self.rounding, self.settled
-            ints.passives[0] = len(passive)
-            for n, k in enumerate(passive):
-                ints.passive[n] = k
-            fill_constraints(ints, reals, model, self.constraints, mu)
-            fill_supports(ints, model, thorough)
-            ints.base[0], ints.augmented[0], ints.answer[0] = places.base, plan.augmented, plan.answer
-            for p, (c, k) in enumerate(places.rows):
-                ints.row_at[p], ints.holder[p], ints.block_end[p] = ints.first_row[c] + k, c, places.block_end[p]
-                reals.row_force[p] = act_force(reals.place_a[c], unit(ints.row_axis[ints.first_row[c] + k]))
-            for name in ("first_under", "end_under"):
-                fill_field(getattr(ints, name), getattr(places, name))
-            for name, values in {**nodes._asdict(), **ties._asdict()}.items():
-                if name != "gains":
-                    fill_field(getattr(ints, name), values)
-            for k, above in enumerate(elimination_tree(ints.above, model.nv, self.constraints, movers)):
-                ints.joined[k] = above
-            start = 0
-            for c, dofs in enumerate(movers):
-                ints.first_mover[c], ints.end_mover[c] = start, start + len(dofs)
-                for k in dofs:
-                    ints.mover[start], start = k, start + 1
-            for name, values in (("lever", levers(model, self.constraints)), ("reach", reaches(model))):
-                fill_field(getattr(reals, name), values.tolist())
-            start = 0
-            for firsts, ends, lists in (
-                (ints.first_touched, ints.end_touched, touched),
-                (ints.first_felt, ints.end_felt, felt),
-            ):
-                for p, each in enumerate(lists):
-                    firsts[p], ends[p] = start, start + len(each)
-                    for k in each:
-                        ints.listed[start], start = k, start + 1
+    @cached_property
+    def movers(self) -> list[list[int]]:
+        """Of each constraint, the degrees of freedom that move it."""
+        return [moving(self.model, constraint) for constraint in self.constraints]
 
-        self.tables = TreeTables(model, Extension(CONSTRAINT_INTS, CONSTRAINT_REALS, sizes, fill))
-        self.handle = self.tables.handle
+    @cached_property
+    def supporting(self) -> list[bool]:
+        """Whether each body moves a constrained one."""
+        found = [False, *[self.thorough] * (len(self.joints) - 1)]
+        for constraint in self.constraints:
+            for body in (constraint.joint_a, constraint.joint_b):
+                while body > 0:
+                    found[body], body = True, self.joints[body].parent
+        return found
+
+    @cached_property
+    def places(self) -> Places:
+        return Places(self.model, self.constraints)
+
+    @cached_property
+    def nodes(self) -> Nodes:
+        return find_nodes(self.model, self.places, self.plan)
+
+    @cached_property
+    def ties(self) -> Ties:
+        return find_ties(self.model, self.constraints)
+
+    @cached_property
+    def influences(self) -> tuple[list[list[int]], list[list[int]]]:
+        return influences(self.model, self.constraints, self.movers)
+
+
+def named(*names: str) -> dict[str, type | None]:
+    """Fields of one number each."""
+    return dict.fromkeys(names)
+
+
+def fill_field(field: Any, values: Sequence[float]) -> None:
+    for k, value in enumerate(values):
+        field[k] = value
+
+
+# ---------------------------------------------------------------------------------------------------- all constraints
+
+
+def measure_constraints(problem: ConstrainedModel) -> Mapping[str, int]:
+    nm, nv = problem.nm, problem.nv
+    return {"nc": problem.nc, "nm": nm, "nmv": nm * nv, "nmm": nm**2, "nu": problem.nu}
+
+
+def fill_constraints(problem: ConstrainedModel, ints: Any, reals: Any) -> None:
+    model, mu = problem.model, iter(problem.mu.tolist())
+    ints.most_iterations[0], reals.tolerance[0] = problem.most_iterations, problem.tolerance
+    reals.rounding[0], reals.settled[0] = problem.rounding, problem.settled
+    fill_field(reals.lever, levers(model, problem.constraints).tolist())
+    fill_field(reals.reach, reaches(model).tolist())
+    turned = [canonical_rotation(joint.kind, joint.axis) for joint in model.joints]
+    for i in range(model.njoints):
+        ints.held[i] = -1
+    row = given = 0
+    for c, constraint in enumerate(problem.constraints):
+        a, b, weight = constraint.joint_a, constraint.joint_b, np.zeros(6)
+        ints.body_a[c], ints.body_b[c], ints.point[c] = a, b, constraint.point
+        ints.next_held[c], ints.held[a] = ints.held[a], c
+        ints.pulled[0] |= constraint.kp > 0
+        ints.first_row[c], ints.end_row[c] = row, row + constraint.dim
+        for axis in constraint.rows:
+            ints.row_axis[row], ints.before[row], reals.mu[row] = 0 if constraint.dofs else axis, row - 1, next(mu)
+            weight[axis], row = 0.0 if constraint.dofs else 1.0 / reals.mu[row], row + 1
+        ints.given[c] = given if constraint.dofs else -1
+        given += constraint.dim if constraint.dofs else 0
+        place = seen_from(turned[a], constraint.placement_a, np.eye(3))
+        reals.place_a[c] = se3(place)
+        reals.place_b[c] = se3(seen_from(turned[b], constraint.placement_b, np.eye(3)))
+        reals.weight[c] = Motion(Vec3(*weight[:3]), Vec3(*weight[3:]))
+        reals.stiffness[c] = stiffness(place, weight)
+        reals.kp[c], reals.kd[c] = constraint.kp, constraint.kd
+
+
+CONSTRAINTS = Part(
+    ("nc", "nm", "nmv", "nmm", "nu"),
+    Layout(
+        one=named("most_iterations", "pulled"),
+        nj=named("held"),
+        nc=named("body_a", "body_b", "point", "next_held", "first_row", "end_row", "given"),
+        nm=named("row_axis", "before"),
+    ),
+    Layout(
+        one=named("tolerance", "rounding", "settled"),
+        nv=named("lever", "reach"),
+        nc={"place_a": SE3, "place_b": SE3, "weight": Motion, "stiffness": Sym6, "kp": None, "kd": None},
+        nm=named("mu"),
+    ),
+    measure_constraints,
+    fill_constraints,
+)
+"""Numbers of constraints, their rows, entries of matrices (nm, nv) and (nm, nm), and of rows that users give.
+
+`pulled`: a constraint has a gain on its placement. `held`: the first constraint whose frame A is on this body, or -1;
+`next_held`: the next one there. `given`: the first of the user's rows that the constraint has, or -1. `row_axis`: which of
+the six rows it is; `before`: the row before it, the tree along which a dense matrix is factored.
+
+`lever`: how far a degree of freedom moves constraints; `reach`: and the robot (scale.py). `tolerance`, `rounding`,
+`settled`: convergence.py. `mu`: of each row. `weight`: 1 / mu of each of the six, 0 where a constraint has no such row.
+`stiffness`: K^T diag(weight) K in the frame of body a."""
+
+
+# ---------------------------------------------------------------------------------------------------- what moves them
+
+
+def fill_movers(problem: ConstrainedModel, ints: Any, reals: Any) -> None:
+    start = 0
+    for c, dofs in enumerate(problem.movers):
+        ints.first_mover[c], ints.end_mover[c] = start, start + len(dofs)
+        for k in dofs:
+            ints.mover[start], start = k, start + 1
+    fill_field(ints.joined, elimination_tree(problem.model, problem.constraints, problem.movers))
+
+
+MOVERS = Part(
+    ("ns",),
+    Layout(nv=named("joined"), nc=named("first_mover", "end_mover"), ns=named("mover")),
+    Layout(),
+    lambda problem: {"ns": sum(map(len, problem.movers))},
+    fill_movers,
+)
+"""`mover`: the degrees of freedom that move body a or b of a constraint, from the leaves to the root. `joined`: as `above`,
+in the tree along which a matrix can be factored that ties the bodies of each loop."""
+
+
+def fill_supports(problem: ConstrainedModel, ints: Any, reals: Any) -> None:
+    supports = problem.supporting
+    parents = [joint.parent for joint in problem.joints]
+    fill_field(ints.supports, supports)
+    for i in range(1, len(parents)):
+        parent = parents[i]
+        if supports[i]:
+            ints.inner[parent] = 1
+            ints.near[parent] |= parent == i - 1
+            ints.fork_held[parent] |= parent != i - 1
+        else:
+            ints.ends[parent] = 1
+    for kind, field in ((True, ints.last_held), (False, ints.last_end)):
+        last = {parents[i]: i for i in range(1, len(parents)) if supports[i] == kind}
+        for i in last.values():
+            field[i] = 1
+
+
+SUPPORTS = Part(
+    (),
+    Layout(nj=named("supports", "inner", "near", "last_held", "fork_held", "ends", "last_end")),
+    Layout(),
+    lambda problem: {},
+    fill_supports,
+)
+"""`supports`: the body moves a constrained one. Of its children only those that do: `inner`, there are some; `near`, the
+body just after is one; `fork_held`, one is not the body just after; `last_held`, it is the last one of its parent.
+`ends`: a child does not; `last_end`: it is the last such of its parent."""
+
+
+# ---------------------------------------------------------------------------------------------------- of single methods
+
+
+def fill_places(problem: ConstrainedModel, ints: Any, reals: Any) -> None:
+    places, turned = problem.places, {}
+    ints.base[0] = places.base
+    first = np.cumsum([0, *(constraint.dim for constraint in problem.constraints)]).tolist()
+    for p, (c, k) in enumerate(places.rows):
+        constraint = problem.constraints[c]
+        if c not in turned:
+            joint = problem.joints[constraint.joint_a]
+            rotation = canonical_rotation(joint.kind, joint.axis)
+            turned[c] = se3(seen_from(rotation, constraint.placement_a, np.eye(3)))
+        ints.row_at[p], ints.holder[p], ints.block_end[p] = first[c] + k, c, places.block_end[p]
+        reals.row_force[p] = act_force(turned[c], unit(0 if constraint.dofs else constraint.rows[k]))
+    fill_field(ints.first_under, places.first_under)
+    fill_field(ints.end_under, places.end_under)
+
+
+PLACES = Part(
+    (),
+    Layout(one=named("base"), nj=named("first_under", "end_under"), nm=named("row_at", "holder", "block_end")),
+    Layout(nm={"row_force": Force}),
+    lambda problem: {},
+    fill_places,
+)
+"""Rows in the order of the tree: `row_at[p]` is the p-th row, of constraint `holder[p]`, `row_force` its unit force on body
+a; body i supports those of places `first_under[i]` to `end_under[i]`. `base`: the body of a free flyer that supports some,
+or 0. Rows of places p to `block_end[p]` are those of the same limb of the base (of the same tree, if there is no base)."""
+
+
+def fill_nodes(problem: ConstrainedModel, ints: Any, reals: Any) -> None:
+    ints.augmented[0], ints.answer[0] = problem.plan.augmented, problem.plan.answer
+    for name, values in problem.nodes._asdict().items():
+        fill_field(getattr(ints, name), values)
+
+
+NODES = Part(
+    ("nk",),
+    Layout(one=named("augmented", "answer"), nj=named("node", "node_above", "first_at"), nk=named("group")),
+    Layout(),
+    lambda problem: {"nk": len(problem.nodes.group)},
+    fill_nodes,
+)
+"""Rows at the nodes that they pass (osim): nodes.py."""
+
+
+def fill_ties(problem: ConstrainedModel, ints: Any, reals: Any) -> None:
+    for name, values in problem.ties._asdict().items():
+        if name != "gains":
+            fill_field(getattr(ints, name), values)
+
+
+TIES = Part(
+    ("nt", "nd", "np"),
+    Layout(
+        nj=named("first_tie", "end_tie", "first_gain", "first_pair"),
+        nc=named("tie", "swapped"),
+        nt=named("tied", "moved", "turned_over"),
+        np=named("pair"),
+    ),
+    Layout(),
+    lambda problem: {"nt": len(problem.ties.tied), "nd": problem.ties.gains, "np": len(problem.ties.pair)},
+    fill_ties,
+)
+"""Ties between bodies, degrees of freedom seen through them, and pairs of them (loop_aba): ties.py."""
+
+
+def fill_influences(problem: ConstrainedModel, ints: Any, reals: Any) -> None:
+    start, (touched, felt) = 0, problem.influences
+    for firsts, ends, lists in (
+        (ints.first_touched, ints.end_touched, touched),
+        (ints.first_felt, ints.end_felt, felt),
+    ):
+        for p, each in enumerate(lists):
+            firsts[p], ends[p] = start, start + len(each)
+            for k in each:
+                ints.listed[start], start = k, start + 1
+
+
+INFLUENCES = Part(
+    ("nl",),
+    Layout(nv=named("first_touched", "end_touched", "first_felt", "end_felt"), nl=named("listed")),
+    Layout(),
+    lambda problem: {"nl": sum(len(each) for lists in problem.influences for each in lists)},
+    fill_influences,
+)
+"""`listed`: for the p-th four degrees of freedom, from `first_touched[p]` to `end_touched[p]` those whose torques they
+change (derivatives), and from `first_felt[p]` to `end_felt[p]` the rows."""
+
+
+def fill_passive(problem: ConstrainedModel, ints: Any, reals: Any) -> None:
+    ints.passives[0] = len(problem.passive)
+    fill_field(ints.passive, problem.passive)
+
+
+PASSIVE = Part((), Layout(one=named("passives"), nv=named("passive")), Layout(), lambda problem: {}, fill_passive)
+"""`passive`: the degrees of freedom without actuators, `passives` many, for inverse dynamics."""
+
+
+@cache
+def tables(*reads: Part) -> Tables:
+    return Tables([TREE, CONSTRAINTS, *reads], CONFIGURATIONS)
+
+
+def constrained(*reads: Part, **declaration: Any) -> Callable[[Callable[..., Any]], Algorithm]:
+    """The decorator of every algorithm on constrained models, by the parts that it reads."""
+    return declare(tables(*reads), **declaration)
+
+
+# ---------------------------------------------------------------------------------------------------- how they are found
 
 
 def moving(model: Model, constraint: Constraint) -> list[int]:
@@ -202,16 +388,16 @@ def influences(
     return [sorted(set().union(*related[four])) for four in fours], [sorted(set().union(*rows[four])) for four in fours]
 
 
-def elimination_tree(
-    above: Any, nv: int, constraints: Sequence[Constraint], movers: Sequence[Sequence[int]]
-) -> list[int]:
+def elimination_tree(model: Model, constraints: Sequence[Constraint], movers: Sequence[Sequence[int]]) -> list[int]:
     """For every degree of freedom the last one before it that its elimination touches, if loops tie all that move them, and
     given rows all that they touch."""
-    touched: list[set[int]] = []
-    for k in range(nv):
-        before = int(above[k])
-        touched.append(set() if before < 0 else touched[before] | {before})
-    touched = [set(each) for each in touched]
+    nv, touched = model.nv, list[set[int]]()
+    last: dict[int, set[int]] = {0: set()}  # of each body, all degrees of freedom from the root up to its own
+    for i, joint in enumerate(model.joints[1:], 1):
+        last[i] = set(last[joint.parent])
+        for k in range(joint.iv, joint.iv + joint.nv):
+            touched.append(set(last[i]))
+            last[i].add(k)
     for constraint, dofs in zip(constraints, movers, strict=True):
         if constraint.joint_b > 0 or constraint.dofs:
             for k in dofs:
@@ -222,59 +408,6 @@ def elimination_tree(
             parents[k] = max(touched[k])
             touched[parents[k]] |= touched[k] - {parents[k]}
     return parents
-
-
-def fill_constraints(ints: Any, reals: Any, model: Model, constraints: Sequence[Constraint], mu: float) -> None:
-    turned = [canonical_rotation(joint.kind, joint.axis) for joint in model.joints]
-    for i in range(model.njoints):
-        ints.held[i] = -1
-    row = given = 0
-    for c, constraint in enumerate(constraints):
-        a, b = constraint.joint_a, constraint.joint_b
-        ints.body_a[c], ints.body_b[c], ints.point[c] = a, b, constraint.point
-        ints.next_held[c], ints.held[a] = ints.held[a], c
-        ints.pulled[0] |= constraint.kp > 0
-        ints.first_row[c], ints.end_row[c] = row, row + constraint.dim
-        for axis in constraint.rows:
-            ints.row_axis[row], ints.before[row] = 0 if constraint.dofs else axis, row - 1
-            reals.mu[row] = mu * constraint.weight[axis]
-            row += 1
-        ints.given[c] = given if constraint.dofs else -1
-        given += constraint.dim if constraint.dofs else 0
-        for body in (a, b):
-            while body > 0:
-                ints.supports[body], body = 1, model.joints[body].parent
-        place = seen_from(turned[a], constraint.placement_a, np.eye(3))
-        reals.place_a[c] = se3(place)
-        reals.place_b[c] = se3(seen_from(turned[b], constraint.placement_b, np.eye(3)))
-        weight = np.zeros(6)
-        if not constraint.dofs:
-            weight[list(constraint.rows)] = 1.0 / (mu * constraint.weight[list(constraint.rows)])
-        reals.weight[c] = Motion(Vec3(*weight[:3]), Vec3(*weight[3:]))
-        reals.stiffness[c] = stiffness(place, weight)
-        reals.kp[c], reals.kd[c] = constraint.kp, constraint.kd
-
-
-def fill_supports(ints: Any, model: Model, thorough: bool) -> None:
-    for i in range(1, model.njoints):
-        ints.supports[i] |= thorough
-    for i in range(1, model.njoints):
-        parent = model.joints[i].parent
-        if ints.supports[i]:
-            ints.inner[parent] = 1
-            ints.near[parent] |= parent == i - 1
-            ints.fork_held[parent] |= parent != i - 1
-        else:
-            ints.ends[parent] = 1
-    for supports, field in ((1, ints.last_held), (0, ints.last_end)):
-        last = {model.joints[i].parent: i for i in range(1, model.njoints) if ints.supports[i] == supports}
-        for i in last.values():
-            field[i] = 1
-
-
-def fill_field(field: Any, values: Sequence[float]) -> None:
-    for k, value in enumerate(values):
-        field[k] = value
 
 
 def unit(axis: int) -> Force:

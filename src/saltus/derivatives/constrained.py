@@ -40,7 +40,7 @@ from saltus.constraints.dynamics import ConstrainedDynamics, Solution
 from saltus.constraints.precision import in_double, is_single
 from saltus.constraints.report import void
 from saltus.constraints.system import take_rows
-from saltus.constraints.tables import constrained
+from saltus.constraints.tables import INFLUENCES, MOVERS, constrained
 from saltus.derivatives.constraint_rows import (
     REDUNDANT,
     add_rows,
@@ -268,6 +268,7 @@ def aim_targets(tree, active, da_dtarget, df_dtarget):
 
 
 @constrained(
+    MOVERS, INFLUENCES,
     inputs={"q": "nq", "v": "nv", "a": "nv", "forces": "nm", "active": "nc", "rows": "nu nv", "external": "nj 6 optional"},
     outputs={
         "da_dq": "nv nv", "da_dv": "nv nv", "da_dtau": "nv nv", "da_dtarget": "nv nm",
@@ -300,6 +301,7 @@ def _constrained_derivatives(
 
 
 @constrained(
+    MOVERS,
     inputs={"q": "nq", "v": "nv", "a": "nv", "active": "nc", "rows": "nu nv"},
     outputs={"dq": "nm nv", "dv": "nm nv", "da": "nm nv"},
     work=Layout(nj=BODIES, nv=AXES, nm={"none": None}),

@@ -36,6 +36,7 @@ from saltus.constraints.prox_ltl import SETTLED, _prox_ltl, accelerate, converge
 from saltus.constraints.prox_ltl import WORK as LTL_WORK
 from saltus.constraints.report import Status
 from saltus.constraints.system import point_rows
+from saltus.constraints.tables import MOVERS, SUPPORTS, tables
 from saltus.derivatives.along import SLOPES, move_along, transmit_along
 from saltus.derivatives.constraint_rows import REDUNDANT
 from saltus.dynamics.crba import join_bodies
@@ -249,7 +250,9 @@ def solve_caba(tree, q, v, tau, active, target, start, w, a, forces, report):
     weigh_pivots(tree, w, w.pivot)
 
 
-@directional(_constrained_aba, ROWS, solve_caba, CABA_WORK.extended(**FACTORS).extended(**PLACES))
+@directional(
+    _constrained_aba, ROWS, solve_caba, CABA_WORK.extended(**FACTORS).extended(**PLACES), tables(SUPPORTS, MOVERS)
+)
 def _constrained_aba_along(
     tree, q, v, tau, active, target, start, dq, dv, dtau, dactive, dtarget, dstart, w, d,
     a, forces, report, da, dforces, dreport,
@@ -290,7 +293,8 @@ def way_of(dynamics: ConstrainedDynamics) -> Way:
     if dynamics._way is None:
         able = not (dynamics._loops or dynamics.problem.nu or dynamics.model.weightless)
         algorithm = SLOPED.get(getattr(dynamics._run, "__self__", None)) if able else None  # type: ignore[arg-type]
-        dynamics._way = Way(algorithm, dynamics.problem.handle, dynamics._one, (None,) * len(dynamics._one))
+        handle = algorithm and algorithm.filled(dynamics.problem).handle
+        dynamics._way = Way(algorithm, handle, dynamics._one, (None,) * len(dynamics._one))
     return dynamics._way
 
 

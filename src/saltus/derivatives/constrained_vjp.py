@@ -35,7 +35,7 @@ from saltus.constraints.dense import factor_block
 from saltus.constraints.measure import load_rows, separation
 from saltus.constraints.prox_ltl import ROUNDING, SETTLED, accelerate, converge, free, project
 from saltus.constraints.system import point_acceleration, point_rows, take_rows
-from saltus.constraints.tables import constrained
+from saltus.constraints.tables import MOVERS, constrained
 from saltus.derivatives.constraint_rows import REDUNDANT, at, pull
 from saltus.derivatives.pull_back import FELT, lead_bodies, pull_back
 from saltus.derivatives.sweep import AXES, BODIES, sweep_out
@@ -240,6 +240,7 @@ def turn_over(tree, active, y, dtarget):
 
 
 @constrained(
+    MOVERS,
     inputs={
         "q": "nq", "v": "nv", "a": "nv", "forces": "nm", "active": "nc", "rows": "nu nv",
         "a_weights": "nv", "f_weights": "nm", "external": "nj 6 optional",
@@ -292,6 +293,7 @@ def add_given_speeds(tree, y, active, restitution, rows, dv):
 
 
 @constrained(
+    MOVERS,
     inputs={
         "q": "nq", "v": "nv", "after": "nv", "impulses": "nm", "active": "nc", "restitution": "nc", "rows": "nu nv",
         "v_weights": "nv", "f_weights": "nm",

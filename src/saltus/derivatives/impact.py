@@ -24,7 +24,7 @@ from saltus.constraints.impact import Impact
 from saltus.constraints.precision import in_double, is_single
 from saltus.constraints.report import void
 from saltus.constraints.system import take_rows
-from saltus.constraints.tables import constrained
+from saltus.constraints.tables import INFLUENCES, MOVERS, constrained
 from saltus.derivatives.constrained import WORK, apply_inverse, invert_system, turn_redundancy
 from saltus.derivatives.constraint_rows import (
     add_rows,
@@ -87,6 +87,8 @@ def differentiate_rates(tree, impulses, active, restitution, w, J, dq):
 
 
 @constrained(
+    MOVERS,
+    INFLUENCES,
     inputs={"q": "nq", "v": "nv", "jump": "nv", "impulses": "nm", "active": "nc", "restitution": "nc", "rows": "nu nv"},
     outputs={"dv_dq": "nv nv", "dv_dv": "nv nv", "dimpulses_dq": "nm nv", "dimpulses_dv": "nm nv"},
     work=WORK.extended(nvv={"A": None}, nmv={"T": None, "N": None}, nmm={"G": None}, nm={"aside": None}),

@@ -70,7 +70,7 @@ def jvp(
     if mode == "ad":
         algorithm = DIRECT.get(function)
         if algorithm is not None and model.__class__ is Model and model.nq == model.nv and not model.weightless:
-            answer = algorithm.quick_push(model.handle, inputs, directions)
+            answer = algorithm.quick_push(algorithm.filled(model).handle, inputs, directions)
             if answer.__class__ is tuple:
                 return answer
             answer = algorithm.push(model, inputs, directions)  # type: ignore[arg-type]  # what it cannot take it declines
@@ -86,7 +86,7 @@ def jvp(
             if answer is not None:
                 return answer
         elif (algorithm := ALONG.get(function)) is not None and model.__class__ is Model and not model.weightless:
-            answer = algorithm.quick_push(model.handle, inputs, directions)
+            answer = algorithm.quick_push(algorithm.filled(model).handle, inputs, directions)
             if answer.__class__ is tuple:
                 return answer
             answer = algorithm.push(model, inputs, directions)  # type: ignore[arg-type]

@@ -111,7 +111,7 @@ def marked(
             value = real_numbers(given, f"{task.name}: {names[k]}")
             looked_at[k] = (Spec(names[k], value.shape[value.ndim - MASKS[names[k]] :]), value)
     specs, arrays = zip(*looked_at.values(), strict=True)
-    valid, wrong = repaired(TABLES, task.tree, specs, arrays)
+    valid, wrong = repaired(TABLES.configurations, task.tree, specs, arrays)
     replaced = dict(zip(looked_at, valid, strict=True))
     answer = run([replaced.get(k, given) for k, given in enumerate(inputs)])
     return mark(answer, np.broadcast_to(wrong, task.leading)) if wrong.any() else answer

@@ -1,24 +1,25 @@
 """Number types, the marks of a kernel, and the ways of running one. See docs/new-algorithm.md."""
 
-from saltus.kernel.algorithm import ALGORITHMS, Algorithm, Spec, Tables, declare
+from saltus.kernel.algorithm import ALGORITHMS, Algorithm, Spec, declare
 from saltus.kernel.dual import Dual
-from saltus.kernel.memory import HEADER, ONE, SIZES, Layout, ld, sizes_of, st, st_symmetric, tail, zero
+from saltus.kernel.memory import ONE, Layout, ld, st, st_symmetric, tail, zero
 from saltus.kernel.number import F32, F64, Number
 from saltus.kernel.quad import Quad, four, quad
 from saltus.kernel.scalar import atan2, fabs, floor, less, lift, maximum, minimum, select, sincos, some, sqrt
+from saltus.kernel.tables import Configurations, Part, Tables
 from saltus.kernel.tuples import Scalar, defines, kernel
 
 __all__ = [
     "ALGORITHMS",
     "F32",
     "F64",
-    "HEADER",
     "ONE",
-    "SIZES",
     "Algorithm",
+    "Configurations",
     "Dual",
     "Layout",
     "Number",
+    "Part",
     "Quad",
     "Scalar",
     "Spec",
@@ -38,7 +39,6 @@ __all__ = [
     "quad",
     "select",
     "sincos",
-    "sizes_of",
     "some",
     "sqrt",
     "st",

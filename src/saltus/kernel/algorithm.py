@@ -16,12 +16,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from saltus.kernel.lending import lend
 from saltus.kernel.memory import Layout
 from saltus.kernel.number import F64, Number
 from saltus.kernel.poison import POISONED
+from saltus.kernel.tables import Filled, Tables
 from saltus.kernel.tuples import kernel as mark_kernel
 
 FLAGS = {"int": "integer", "optional": "optional", "zeroed": "zeroed", "symmetric": "symmetric"}
@@ -58,23 +58,6 @@ class Spec(NamedTuple):
         return tuple(size if isinstance(size, int) else sizes[size] for size in self.shape)
 
 
-class Tables(NamedTuple):
-    """What the kernels of a package see of a model: the layouts of its tables, and how configurations are checked."""
-
-    view_class: Any
-    ints: Layout
-    reals: Layout
-    defects: Callable[..., Any]
-    """Kernel (tree, q) -> how far the worst joint of q is from unit length, and the largest angle."""
-    explain: Callable[[Any, NDArray[Any], Number], tuple[tuple[int, ...], str] | None]
-    """(model, configurations (..., nq), number type) -> the first one with a joint further off, or turned further, than is
-    allowed for numbers of this type, and which, in words; or None."""
-    not_allowed: Callable[[Any, NDArray[Any], Number], NDArray[np.bool_]]
-    """(model, configurations (..., nq), number type) -> which of them (...) have such a joint."""
-    neutral: Callable[[Any], NDArray[np.float64]]
-    """(model) -> a configuration (nq,) that is valid."""
-
-
 def _decline(handle: Any, inputs: tuple[Any, ...], out: Any) -> int:
     """What stands for a builtin that was not made yet."""
     return -1
@@ -106,8 +89,9 @@ class Algorithm:
         self.arguments = self.inputs + self.outputs
         self.required = sum(not spec.optional for spec in self.inputs)
         self.work = Layout(nj={}) if work is None else work
-        layouts = (self.work, tables.ints, tables.reals)
-        self.signature = f"{kernel.__module__}.{kernel.__qualname__}{self.arguments}{[x.fields for x in layouts]}"
+        self.signature = (
+            f"{kernel.__module__}.{kernel.__qualname__}{self.arguments}{self.work.fields}{tables.signature}"
+        )
         """What compiled code depends on beside the sources of its kernels: where in memory things are."""
         self.inverts_inertia = inverts_inertia
         """Whether it divides by inertias, so that models with joints that have none are refused."""
@@ -131,9 +115,9 @@ class Algorithm:
             check_choice(on_invalid, self.name)
             return call_marking(self, model, inputs, out)
         try:
-            handle = model.handle
-        except AttributeError:
-            raise TypeError(f"{self.name}: the model is a {type(model).__name__}, expected a saltus.Model") from None
+            handle = model.filled[self.tables].handle
+        except (AttributeError, KeyError):
+            handle = self.filled(model).handle
         if self.inverts_inertia and model.weightless:
             model.refuse_weightless(self.name)
         answer = self._quick(handle, inputs, out)
@@ -152,9 +136,17 @@ class Algorithm:
 
         return launch(self, model, inputs, out)
 
-    def sizes(self, tables: Any, inputs: Sequence[Any]) -> dict[str, int]:
+    def filled(self, model: Any) -> Filled:
+        """What the algorithm's kernels see of a model, in memory."""
+        try:
+            kept: dict[Tables, Filled] = model.filled
+        except AttributeError:
+            raise TypeError(f"{self.name}: the model is a {type(model).__name__}, expected a saltus.Model") from None
+        return kept.get(self.tables) or kept.setdefault(self.tables, Filled(self.tables, model))
+
+    def sizes(self, model: Any, inputs: Sequence[Any]) -> dict[str, int]:
         """The model's sizes, and those that integer inputs bring."""
-        sizes = dict(tables.sizes)
+        sizes = dict(self.filled(model).sizes)
         for spec, value in zip(self.inputs, inputs, strict=False):
             if spec.integer:
                 sizes |= {n: s for n, s in zip(spec.shape, np.shape(value), strict=True) if isinstance(n, str)}
@@ -204,7 +196,7 @@ class Algorithm:
 
         Both are an array, or a tuple if there are several. One direction needs no axis in front of its slopes.
         """
-        handle = model.handle
+        handle = self.filled(model).handle
         if self.inverts_inertia and model.weightless:
             model.refuse_weightless(self.name)
         answer = self.quick_push(handle, inputs, slopes)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -25,9 +25,10 @@ from saltus.kernel import driver, native
 from saltus.kernel.gpu_arrays import Form, Library, contiguous, library_of
 from saltus.kernel.gpu_entry import BLOCK, places_of
 from saltus.kernel.launch import MANY_PLANS, check_count, leading_shape
-from saltus.kernel.memory import HEADER, META, SIZE, SIZES, STAGE, STEP, STRIDE, Layout
+from saltus.kernel.memory import META, SIZE, STAGE, STEP, STRIDE
 from saltus.kernel.number import F32, F64, Number
 from saltus.kernel.poison import POISONED, poison
+from saltus.kernel.tables import Filled
 
 if TYPE_CHECKING:
     from saltus.kernel.algorithm import Algorithm, Spec
@@ -74,7 +75,7 @@ def launch(algorithm: Algorithm, model: Any, inputs: Sequence[Any], out: Any, li
         found.append(how)
         if address is not None:
             addresses.append(address)
-    plans, key = model.tables.plans, tuple(found)
+    plans, key = algorithm.filled(model).plans, tuple(found)
     plan = plans.get(key)
     if plan is None:
         if len(plans) > MANY_PLANS:
@@ -154,7 +155,7 @@ def make_plan(algorithm: Algorithm, model: Any, given: Sequence[Any], out: Seque
         raise TypeError(f"{algorithm.name}: CUDA inputs are {found}, expected all float64 or all float32")
     (dtype,) = dtypes
     number = F64 if dtype == np.float64 else F32
-    sizes = algorithm.sizes(model.tables, inputs)
+    sizes, filled = algorithm.sizes(model, inputs), algorithm.filled(model)
     leading = leading_shape(algorithm, inputs, sizes)
     shapes = [leading + spec.resolve(sizes) for spec in algorithm.outputs]
     for spec, shape, form in zip(algorithm.outputs, shapes, outputs, strict=bool(outputs)):
@@ -176,11 +177,11 @@ def make_plan(algorithm: Algorithm, model: Any, given: Sequence[Any], out: Seque
         meta[first:, STAGE] = own + np.cumsum([0, *meta[first:-1, SIZE]])
         own, table[places.staged] = own + meta[first:, SIZE].sum(), 1
     device = driver.device(key[1])
-    table[places.sizes : places.ints] = [sizes[name] for name in SIZES]
-    ints, reals = (memory.address for memory in device_tables(model.tables, number, device))
-    table[places.ints : places.reals] = starts(algorithm.tables.ints, sizes, ints + HEADER * 4, 4)
-    table[places.reals : places.work] = starts(algorithm.tables.reals, sizes, reals, dtype.itemsize)
-    table[places.work :] = starts(algorithm.work, sizes, 0, BLOCK * dtype.itemsize)
+    table[places.sizes : places.groups] = [sizes[name] for name in algorithm.tables.sizes]
+    copies = device_tables(filled, number, device)
+    table[places.groups : places.work] = filled.addresses([copy.address for copy in copies], number.bits)
+    bases = algorithm.work.bases(sizes).values()
+    table[places.work :] = [start * BLOCK * dtype.itemsize for start in bases]
     words[[COUNT, NUMBERS]] = count, own
     prepared, blocks = None, 0
     if count:
@@ -197,11 +198,6 @@ def make_plan(algorithm: Algorithm, model: Any, given: Sequence[Any], out: Seque
         launch=prepared,
         places=[*(TABLE + k for k in there), WORK],
     )
-
-
-def starts(layout: Layout, sizes: Mapping[str, int], address: int, word: int) -> list[int]:
-    """The addresses of a layout's groups."""
-    return [address + start * word for start in layout.bases(sizes).values()]
 
 
 def describe(algorithm: Algorithm, spec: Spec, form: Any, leading: tuple[int, ...]) -> Any:
@@ -255,12 +251,12 @@ def compile_ptx(algorithm: Algorithm, number: Number, given: int) -> str:
     return native.prepare(algorithm, number, algorithm.present(given), native.GPU)[1].decode()
 
 
-def device_tables(tables: Any, number: Number, device: driver.Device) -> tuple[driver.Memory, driver.Memory]:
-    """The tables of a model on a device."""
+def device_tables(filled: Filled, number: Number, device: driver.Device) -> list[driver.Memory]:
+    """The integers and reals of all parts, on a device."""
     key = (device.ordinal, number)
-    if key not in tables.devices:
-        reals = tables.reals if number == F64 else tables.reals32
+    if key not in filled.devices:
+        arrays = [array for part in filled.parts for array in part.arrays(number.bits)]
         with device:
-            tables.devices[key] = tuple(driver.Memory(x.shape, x.dtype, x) for x in (tables.ints, reals))
-    found: tuple[driver.Memory, driver.Memory] = tables.devices[key]
+            filled.devices[key] = [driver.Memory(array.shape, array.dtype, array) for array in arrays]
+    found: list[driver.Memory] = filled.devices[key]
     return found

@@ -16,6 +16,7 @@ from typing import Any
 
 from saltus.kernel.algorithm import Algorithm, Spec
 from saltus.kernel.memory import Layout
+from saltus.kernel.tables import Tables
 from saltus.kernel.tuples import kernel as mark_kernel
 
 
@@ -23,10 +24,11 @@ class Directional(Algorithm):
     """Run it by `push`, or `push_forward`."""
 
     def __init__(
-        self, base: Algorithm, prepare: Callable[..., Any], along: Callable[..., Any], work: Layout, slopes: Layout
-    ) -> None:
+        self, base: Algorithm, tables: Tables, prepare: Callable[..., Any], along: Callable[..., Any], work: Layout,
+        slopes: Layout,
+    ) -> None:  # fmt: skip
         inputs, outputs = ({spec.name: spec.declaration for spec in specs} for specs in (base.inputs, base.outputs))
-        super().__init__(prepare, base.tables, inputs, outputs, work, base.inverts_inertia)
+        super().__init__(prepare, tables, inputs, outputs, work, base.inverts_inertia)
         self.name, self.along, self.slopes = base.name, mark_kernel(along), slopes
         self.signature += f"{along.__module__}.{along.__qualname__}{slopes.fields}"
 
@@ -47,11 +49,12 @@ def directional(
     slopes: Layout,
     prepare: Callable[..., Any] | None = None,
     work: Layout | None = None,
+    tables: Tables | None = None,
 ) -> Callable[[Callable[..., Any]], Directional]:
-    """The decorator that gives slopes to an algorithm."""
+    """The decorator that gives slopes to an algorithm; what is not named is as it has it."""
 
     def decorate(along: Callable[..., Any]) -> Directional:
-        made = Directional(base, prepare or base.kernel, along, work or base.work, slopes)
+        made = Directional(base, tables or base.tables, prepare or base.kernel, along, work or base.work, slopes)
         DIRECTIONAL.append(made)
         return made
 

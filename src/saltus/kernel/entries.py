@@ -1,13 +1,13 @@
 """Entry points: what is compiled around a kernel, so that calling an algorithm needs no code of its own.
 
-    one (ints, reals, pointers, meta, work)                 one sample, arrays used in place
-    many(ints, reals, pointers, meta, work, start, stop)    samples start ... stop - 1, packed into lanes
+    one (handle, pointers, meta, work)                 one sample, arrays used in place
+    many(handle, pointers, meta, work, start, stop)    samples start ... stop - 1, packed into lanes
 
-`pointers` holds the address of each array argument, `meta` describes it (see `META`). Both return a status: 0, or the sum
-of `NOT_FINITE`, `NOT_UNIT` and `TOO_FAR` if an input holds NaN or infinity, or a configuration a quaternion (or a cosine
-and sine) that is not of unit length, or an angle beyond those that `sincos` takes. They are kernels themselves, made for
-each algorithm: what a closure holds is known, and loops over it are unrolled. Those of derivatives are in push.py and
-push_along.py.
+`handle` has the model's tables (tables.py), `pointers` the address of each array argument, `meta` describes it (see `META`).
+Both return a status: 0, or the sum of `NOT_FINITE`, `NOT_UNIT` and `TOO_FAR` if an input holds NaN or infinity, or a
+configuration a quaternion (or a cosine and sine) that is not of unit length, or an angle beyond those that `sincos` takes.
+They are kernels themselves, made for each algorithm: what a closure holds is known, and loops over it are unrolled. Those of
+derivatives are in push.py and push_along.py, that of GPUs in gpu_entry.py.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from saltus.kernel.memory import HEADER, META, ONE, SIZE, SIZES, STAGE, STEP, STRIDE, Layout, tail
+from saltus.kernel.memory import META, ONE, SIZE, STAGE, STEP, STRIDE, Layout, tail
 from saltus.kernel.number import INT32, INT64, Number
 from saltus.kernel.primitives import Primitive
 from saltus.kernel.scalar import less, some
@@ -26,6 +26,7 @@ from saltus.kernel.values import INT, Column, Group, Known, Span, Value
 if TYPE_CHECKING:
     from saltus.kernel.algorithm import Algorithm
     from saltus.kernel.expressions import Expressions
+    from saltus.kernel.tables import Tables
 
 NOT_FINITE, NOT_UNIT, TOO_FAR = 1, 2, 4
 
@@ -39,25 +40,46 @@ class Entry(NamedTuple):
     types: tuple[Any, ...]
 
 
-def make_view(cls: Any, *layouts: Layout, sizes: bool = False) -> Primitive:
-    """(ints, a span for each layout ...) -> named tuple `cls` of the sizes (if wanted) and all fields."""
+def make_tree(tables: Tables, number: Number, sizes: int = 0, groups: int | None = None) -> Primitive:
+    """(words) -> what a kernel sees of a model: among the words, the sizes, and the addresses of groups; by default as a
+    handle has them (tables.py)."""
+    if groups is None:
+        groups = len(tables.sizes) + (tables.groups if number.bits == 32 else 0)
+    spans = (INTS, Span(number.plain, constant=True))
 
     @Primitive
-    def view(walk: Expressions, ints: Any, *spans: Any) -> Any:
-        def size(name: str) -> Any:
-            return Known(1) if name == ONE else walk.load_number(INTS, ints.texts, str(SIZES.index(name)))
+    def tree(walk: Expressions, words: Any) -> Any:
+        def word(k: int) -> Any:
+            return walk.load_number(TABLE, words.texts, str(k))
 
-        parts = [size(name) for name in SIZES] if sizes else []
-        for layout, span in zip(layouts, spans, strict=True):
-            ty, starts = span.type, {}
-            start = str(HEADER if ty.number.integer else 0)
-            for group, record in layout.records.items():
-                starts[group] = start
-                start = walk.calculate("add", start, walk.calculate("mul", walk.integer(size(group)), record))
-            for spec in layout.fields.values():
-                place = walk.place(ty, span.texts, starts[spec.group])
-                parts.append(Value(Column(ty, spec), place, *span.texts[1:]))
-        return Group(cls, tuple(parts))
+        parts, place = [word(sizes + k) for k in range(len(tables.sizes))], groups
+        for k, layout in enumerate(tables.layouts):
+            starts = {}
+            for group in layout.records:
+                starts[group], place = walk.pointer(walk.integer(word(place))), place + 1
+            parts += [Value(Column(spans[k % 2], spec), starts[spec.group]) for spec in layout.fields.values()]
+        return Group(tables.view_class, tuple(parts))
+
+    return tree
+
+
+def make_view(layout: Layout, tables: Tables) -> Primitive:
+    """(words of a handle, span) -> the named tuple of the fields of a workspace."""
+
+    @Primitive
+    def view(walk: Expressions, words: Any, span: Any) -> Any:
+        starts, start = {}, "0"
+        for group, record in layout.records.items():
+            size = "1" if group == ONE else walk.integer(
+                walk.load_number(TABLE, words.texts, str(tables.sizes.index(group)))
+            )  # fmt: skip
+            starts[group] = start
+            start = walk.calculate("add", start, walk.calculate("mul", size, record))
+        parts = [
+            Value(Column(span.type, spec), walk.place(span.type, span.texts, starts[spec.group]), *span.texts[1:])
+            for spec in layout.fields.values()
+        ]
+        return Group(layout.view_class, tuple(parts))
 
     return view
 
@@ -123,7 +145,7 @@ class Parts:
 
     def __init__(self, algorithm: Algorithm, number: Number, present: tuple[bool, ...], source: str) -> None:
         strided, staged = source == "strided", source == "staged"
-        self.reals, self.work = Span(number.plain, constant=True), Span(number, strided)
+        self.work = Span(number, strided)
         arguments = [
             None if not here
             else Argument(k, INTS, "meta" if strided else "given") if spec.integer
@@ -131,8 +153,7 @@ class Parts:
             for k, (spec, here) in enumerate(zip(algorithm.arguments, present, strict=True))
         ]  # fmt: skip
         count, tables = len(algorithm.inputs), algorithm.tables
-        self.tree = make_view(tables.view_class, tables.ints, tables.reals, sizes=True)
-        self.view = make_view(algorithm.work.view_class, algorithm.work)
+        self.tree, self.view = make_tree(tables, number), make_view(algorithm.work, tables)
         self.inputs, self.outputs = make_arguments(arguments[:count]), make_arguments(arguments[count:])
         self.made = make_arguments([a and a._replace(where="staged") for a in arguments[count:]])
         turned = [
@@ -140,12 +161,12 @@ class Parts:
         ]
         self.configurations = make_arguments(turned)
         self.refusal = make_refusal(algorithm, number, present)
-        self.types = (INTS, self.reals, TABLE, TABLE, self.work)
+        self.types = (TABLE, TABLE, TABLE, self.work)
 
 
 def make_refusal(algorithm: Algorithm, number: Number, present: tuple[bool, ...]) -> Callable[..., Any]:
     """A kernel (tree, configurations or None ...) -> the sum of NOT_UNIT and TOO_FAR, if one of them is refused so."""
-    tolerance, largest, defects = number.unit_tolerance, number.largest_angle, algorithm.tables.defects
+    tolerance, largest, defects = number.unit_tolerance, number.largest_angle, algorithm.tables.configurations.defects
     there = tuple(k for k, spec in enumerate(algorithm.inputs) if spec.configuration and present[k])
 
     @kernel
@@ -168,15 +189,15 @@ def one_entry(algorithm: Algorithm, number: Number, present: tuple[bool, ...]) -
     configurations_of, refusal, run = parts.configurations, parts.refusal, algorithm.kernel
     at, count = span_at(Span(number)), len(algorithm.inputs)
 
-    def one(ints, reals, pointers, meta, work):
-        tree = tree_of(ints, ints, reals)
+    def one(handle, pointers, meta, work):
+        tree = tree_of(handle)
         status = 0
         for j in range(count):
             if holds_non_finite(at(pointers[j]), meta[META * j + SIZE]):
                 status = NOT_FINITE
         status |= refusal(tree, configurations_of(pointers, meta, work, 0))
         inputs, outputs = inputs_of(pointers, meta, work, 0), outputs_of(pointers, meta, work, 0)
-        run(tree, *inputs, view_of(ints, work), *outputs)
+        run(tree, *inputs, view_of(handle, work), *outputs)
         return status
 
     return Entry(one, parts.types)
@@ -189,9 +210,9 @@ def many_entry(algorithm: Algorithm, number: Number, present: tuple[bool, ...]) 
     count, total, width = len(algorithm.inputs), len(algorithm.arguments), number.width
     outputs = tuple((k, spec.zeroed, spec.symmetric) for k, spec in enumerate(algorithm.outputs, count))
 
-    def many(ints, reals, pointers, meta, work, start, stop):
-        tree = tree_of(ints, ints, reals)
-        view = view_of(ints, tail(work, meta[META * total + STAGE]))
+    def many(handle, pointers, meta, work, start, stop):
+        tree = tree_of(handle)
+        view = view_of(handle, tail(work, meta[META * total + STAGE]))
         for j, zeroed, symmetric in outputs:
             if zeroed:
                 clear(tail(work, meta[META * j + STAGE]), meta[META * j + SIZE], symmetric)

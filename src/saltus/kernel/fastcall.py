@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from llvmlite import ir
 
-from saltus.kernel.memory import META, SIZES, STAGE, STRIDE
+from saltus.kernel.memory import META, STAGE, STRIDE
 from saltus.kernel.number import Number
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ class _Wrapper(_Writer):
 
     leading: tuple[str, ...] = ()
     """Axes in front of the declared shapes."""
-    parameters: tuple[ir.Type, ...] = (POINTER,) * 5
+    parameters: tuple[ir.Type, ...] = (POINTER,) * 4
     """Of the function that is called."""
     expected = 3
     """Arguments from Python."""
@@ -137,8 +137,7 @@ class _Wrapper(_Writer):
     def write(self) -> str:
         builder, algorithm = self.builder, self.algorithm
         handle, _ = self.array(self.argument(0), self.int64, 1)
-        ints, reals = self.load(handle, 0, POINTER), self.load(handle, 8 if self.number.bits == 64 else 16, POINTER)
-        self.lengths = {name: builder.sext(self.load(ints, 4 * k, I32), I64) for k, name in enumerate(SIZES)}
+        self.lengths = {name: self.load(handle, 8 * k, I64) for k, name in enumerate(self.algorithm.tables.sizes)}
         sizes = dict(self.lengths)
         count, given = len(algorithm.arguments), sum(self.present[: len(algorithm.inputs)])
         self.pointers = builder.alloca(I64, size=count)
@@ -157,7 +156,7 @@ class _Wrapper(_Writer):
         for group, record in algorithm.work.records.items():
             self.numbers = builder.add(self.numbers, builder.mul(sizes[group], ir.Constant(I64, record)))
         work = self.workspace()
-        memory = [ints, reals, *(builder.bitcast(m, POINTER) for m in (self.pointers, self.meta, work))]
+        memory = [handle, *(builder.bitcast(m, POINTER) for m in (self.pointers, self.meta, work))]
         out = self.argument(2)
         with builder.if_else(builder.icmp_signed("==", builder.ptrtoint(out, I64), self.none)) as (new, old):
             with new:
@@ -308,7 +307,7 @@ class _BatchWrapper(_Wrapper):
     """
 
     leading = ("batch",)
-    parameters = (POINTER,) * 5 + (I64,) * 2
+    parameters = (POINTER,) * 4 + (I64,) * 2
     expected = 4
 
     stage: Any = ir.Constant(I64, 0)

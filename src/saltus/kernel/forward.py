@@ -57,7 +57,7 @@ def push_forward(
     ]
     if model.coupling is not None:
         raise TypeError(f"{algorithm.name}: a model with mimic joints has no dual numbers, expected mode 'fd' or 'fdc'")
-    sizes = algorithm.sizes(model.tables, values)
+    sizes = algorithm.sizes(model, values)
     own = [spec.resolve(sizes) for spec in algorithm.arguments]
     leading = leading_shape(algorithm, values, sizes)
     tangents = [algorithm.tangent(spec).resolve(sizes) for spec in algorithm.arguments]
@@ -97,13 +97,13 @@ def push_forward(
     else:
         words = behind = (stage + algorithm.work.length(sizes) + 1) * number.words
     meta[total] = directions, 0, behind, stage
-    function, tables = entry(algorithm, number, len(values), PUSH), model.tables
+    function, tables = entry(algorithm, number, len(values), PUSH), algorithm.filled(model)
 
     def work(start: int, stop: int) -> int:
         memory = scratch(words, np.float64)
         places = [[0 if array is None else address(array) for array in column] for column in zip(*kept, strict=True)]
         pointers = np.array([*places[0], address(memory), *places[1]], np.int64)
-        return int(function(*map(address, (tables.ints, tables.reals, pointers, meta, memory)), start, stop))
+        return int(function(*map(address, (tables.handle, pointers, meta, memory)), start, stop))
 
     count = math.prod(leading)
     if count and any(deal(work, count, 1)):
@@ -166,7 +166,7 @@ def _moved_in(slopes: Array, spec: Any) -> Array:
 def _interpret(algorithm: Algorithm, model: Any, inputs: Sequence[Any]) -> Any:
     if model.coupling is not None:
         raise TypeError(f"{algorithm.name}: a model with mimic joints cannot be interpreted")
-    sizes = algorithm.sizes(model.tables, inputs)
+    sizes = algorithm.sizes(model, inputs)
     if leading_shape(algorithm, [np.asarray(value) for value in inputs], sizes):
         raise ValueError(f"{algorithm.name}: interpreted kernels take one sample at a time")
     outputs = interpret(algorithm, model, [np.asarray(value).ravel().tolist() for value in inputs])

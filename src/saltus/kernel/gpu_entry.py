@@ -4,7 +4,7 @@
 
 `count` samples; `numbers` that a thread has of the workspace. `table` comes with the launch itself, where constants cost no
 registers: the addresses of the arguments; their `meta` (memory.py; that of integers holds them); whether results are made in
-the workspace; the sizes; where the groups of the model's tables are, and those of the workspace, in bytes from its start.
+the workspace; the sizes; the addresses of the groups of the model's tables; where those of the workspace begin, in bytes.
 
 The threads of a block have their workspace in one piece, number by number, so that neighbouring threads touch neighbouring
 words, a constant number of words apart. Large results whose samples lie one after the other, which kernels go over more
@@ -13,12 +13,11 @@ than once, are made behind it and copied once (`STAGE` says where).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from saltus.kernel.entries import INTS, TABLE, Entry, Parts
-from saltus.kernel.memory import META, SIZE, SIZES, Layout, ld, st, tail
+from saltus.kernel.entries import TABLE, Entry, Parts, make_tree
+from saltus.kernel.memory import META, SIZE, ld, st, tail
 from saltus.kernel.number import INT64, Number
 from saltus.kernel.primitives import Primitive
 from saltus.kernel.tuples import kernel
@@ -38,16 +37,14 @@ class Places(NamedTuple):
     meta: int
     staged: int
     sizes: int
-    ints: int
-    reals: int
+    groups: int
     work: int
     length: int
 
 
 def places_of(algorithm: Algorithm) -> Places:
     total, tables = len(algorithm.arguments), algorithm.tables
-    groups = (len(layout.records) for layout in (tables.ints, tables.reals, algorithm.work))
-    return Places(*accumulate((total, total * META, 1, len(SIZES), *groups)))
+    return Places(*accumulate((total, total * META, 1, len(tables.sizes), tables.groups, len(algorithm.work.records))))
 
 
 def special(walk: Expressions, name: str) -> str:
@@ -78,37 +75,20 @@ def strided(walk: Expressions, span: Any, start: Any) -> Any:
     return Value(Span(span.type.number, strided=True), place, str(BLOCK))
 
 
-def make_views(algorithm: Algorithm, number: Number, places: Places) -> tuple[Primitive, Primitive]:
-    """(table) -> what a kernel sees of the model; (table, memory) -> its workspace."""
-    tables = algorithm.tables
-
-    def word(walk: Expressions, table: Any, k: int) -> str:
-        return walk.integer(walk.load_number(TABLE, table.texts, str(k)))
-
-    def fields(layout: Layout, span: Span, starts: list[str], *stride: str) -> Iterator[Any]:
-        start = dict(zip(layout.records, starts, strict=True))
-        return (Value(Column(span, spec), start[spec.group], *stride) for spec in layout.fields.values())
-
-    @Primitive
-    def tree(walk: Expressions, table: Any) -> Any:
-        parts = [Value(INT, word(walk, table, places.sizes + k)) for k in range(len(SIZES))]
-        for layout, span, first in (
-            (tables.ints, INTS, places.ints),
-            (tables.reals, Span(number.plain, constant=True), places.reals),
-        ):
-            starts = [walk.pointer(word(walk, table, first + k)) for k in range(len(layout.records))]
-            parts += fields(layout, span, starts)
-        return Group(tables.view_class, tuple(parts))
+def make_work(algorithm: Algorithm, first: int) -> Primitive:
+    """(table, memory) -> the workspace, whose groups begin where the table says from word `first` on."""
+    layout = algorithm.work
 
     @Primitive
     def view(walk: Expressions, table: Any, memory: Any) -> Any:
-        starts = [
-            walk.moved(memory.text, "i8", word(walk, table, places.work + k))
-            for k in range(len(algorithm.work.records))
-        ]
-        return Group(algorithm.work.view_class, tuple(fields(algorithm.work, memory.type, starts, *memory.texts[1:])))
+        starts = {}
+        for k, group in enumerate(layout.records, first):
+            start = walk.integer(walk.load_number(TABLE, table.texts, str(k)))
+            starts[group] = walk.moved(memory.text, "i8", start)
+        parts = [Value(Column(memory.type, x), starts[x.group], *memory.texts[1:]) for x in layout.fields.values()]
+        return Group(layout.view_class, tuple(parts))
 
-    return tree, view
+    return view
 
 
 @kernel
@@ -129,12 +109,9 @@ def copy(source, target, count):
 
 def gpu_entry(algorithm: Algorithm, number: Number, present: tuple[bool, ...]) -> Entry:
     parts, places = Parts(algorithm, number, present, "strided"), places_of(algorithm)
-    inputs_of, outputs_of, made_of, (tree_of, view_of) = (
-        parts.inputs,
-        parts.outputs,
-        parts.made,
-        make_views(algorithm, number, places),
-    )
+    inputs_of, outputs_of, made_of = parts.inputs, parts.outputs, parts.made
+    tree_of = make_tree(algorithm.tables, number, places.sizes, places.groups)
+    view_of = make_work(algorithm, places.work)
     run, first, results = algorithm.kernel, len(algorithm.inputs), tuple(range(len(algorithm.outputs)))
 
     def gpu(work, count, numbers, table):

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from saltus.kernel.memory import HEADER, SIZES
 from saltus.kernel.scalar import atan2, fabs, floor, select, sincos, some, sqrt
+from saltus.kernel.tables import views
 from saltus.kernel.tuples import DEFINITIONS, defines
 
 if TYPE_CHECKING:
@@ -19,13 +19,8 @@ if TYPE_CHECKING:
 
 def interpret(algorithm: Algorithm, model: Any, inputs: Sequence[Any]) -> list[NDArray[Any]]:
     """The outputs for one sample, as arrays of objects. Inputs are sequences of numbers, flattened; None if absent."""
-    tables = model.tables
-    sizes = algorithm.sizes(tables, inputs)
-    tree = algorithm.tables.view_class(
-        *(sizes[name] for name in SIZES),
-        *algorithm.tables.ints.view(tables.ints.tolist(), sizes, HEADER),
-        *algorithm.tables.reals.view(tables.reals.tolist(), sizes),
-    )
+    sizes, tables = algorithm.sizes(model, inputs), algorithm.tables
+    tree = tables.view_class(*(sizes[name] for name in tables.sizes), *views(algorithm.filled(model)))
     given = [*inputs, *[None] * (len(algorithm.inputs) - len(inputs))]
     work = algorithm.work.view(np.zeros(algorithm.work.length(sizes), object), sizes)
     shapes = [spec.resolve(sizes) for spec in algorithm.outputs]
@@ -106,7 +101,7 @@ def casadi_function(algorithm: Algorithm, model: Any, given: int | None = None) 
     import casadi
 
     _know_casadi(casadi)
-    sizes = algorithm.sizes(model.tables, ())
+    sizes = algorithm.sizes(model, ())
     specs = algorithm.inputs[: given or algorithm.variants()[0]]
     symbols = [casadi.SX.sym(spec.name, int(np.prod(spec.resolve(sizes)))) for spec in specs]
     outputs = interpret(algorithm, model, [casadi.vertsplit(symbol) for symbol in symbols])

@@ -68,7 +68,7 @@ def launch(algorithm: Algorithm, model: Any, inputs: Sequence[Any], out: Any) ->
         return coupled(algorithm, model, inputs, out)
     arrays = convert(algorithm, inputs)
     key = (algorithm, *[(array.shape, array.dtype.char) for array in arrays])
-    plans = model.tables.plans
+    plans = algorithm.filled(model).plans
     plan = plans.get(key)
     if plan is None:
         if len(plans) > MANY_PLANS:
@@ -90,7 +90,11 @@ def run_one(
     given = tuple(map(np.ascontiguousarray, apart(inputs, outputs)))
     plain = tuple(output.view(np.ndarray) for output in outputs)
     function = algorithm.prepare_one(len(inputs))
-    status = function(model.handle, given, plain[0] if len(plain) == 1 else plain) if function else DECLINED
+    status = (
+        function(algorithm.filled(model).handle, given, plain[0] if len(plain) == 1 else plain)
+        if function
+        else DECLINED
+    )
     if status.__class__ is int and status == DECLINED:
         status = run_large(algorithm, model, plan, given, plain)
     if status.__class__ is int and status != 0:
@@ -105,10 +109,10 @@ def run_large(
     for spec, output in zip(algorithm.outputs, outputs, strict=True):
         if spec.zeroed:
             output[...] = 0.0
-    pointers, tables = addresses(algorithm, inputs, outputs), model.tables
+    pointers, tables = addresses(algorithm, inputs, outputs), algorithm.filled(model)
     function = entry(algorithm, F64, len(inputs), "one")
     memory = scratch(plan.work + 1, DOUBLE)
-    return int(function(*map(address, (tables.ints, tables.reals, pointers, plan.meta, memory))))
+    return int(function(*map(address, (tables.handle, pointers, plan.meta, memory))))
 
 
 def run_batch(
@@ -122,15 +126,14 @@ def run_batch(
         for array, shape in zip(given, plan.expanded, strict=True)
     ]
     poison(outputs)
-    pointers, tables = addresses(algorithm, flat, outputs), model.tables
+    pointers, tables = addresses(algorithm, flat, outputs), algorithm.filled(model)
     function = entry(algorithm, plan.number, len(inputs), "many")
-    reals = tables.reals if plan.dtype == DOUBLE else tables.reals32
     # What threads work on stays alive with their work, even if an interrupt ends the call before them.
-    kept = (tables.ints, reals, pointers, plan.meta, flat, outputs)
+    kept = (tables.handle, pointers, plan.meta, flat, outputs, tables)
 
     def work(start: int, stop: int) -> int:
         memory = scratch(plan.words, plan.dtype)
-        return int(function(*map(address, kept[:4]), address(memory), start, stop))
+        return int(function(*map(address, kept[:3]), address(memory), start, stop))
 
     if any(deal(work, plan.count, plan.number.width)):
         refuse(algorithm, model, given, outputs, plan.number)
@@ -175,7 +178,7 @@ def address(array: NDArray[Any]) -> int:
 
 
 def make_plan(algorithm: Algorithm, model: Any, arrays: Sequence[NDArray[Any]]) -> Plan:
-    sizes = algorithm.sizes(model.tables, arrays)
+    sizes = algorithm.sizes(model, arrays)
     leading = leading_shape(algorithm, arrays, sizes)
     dtype = number_type(arrays)
     number = packet(8 * dtype.itemsize)
@@ -215,7 +218,7 @@ def coupled(algorithm: Algorithm, model: Any, inputs: Sequence[Any], out: Any) -
     """For models with mimic joints: checked here, where their own coordinates are known, and run on their tree."""
     arrays = convert(algorithm, inputs)
     own = {"nq": model.nq, "nv": model.nv, "nvv": model.nv**2}
-    leading_shape(algorithm, arrays, algorithm.sizes(model.tables, arrays) | own)
+    leading_shape(algorithm, arrays, algorithm.sizes(model, arrays) | own)
     dtype = number_type(arrays)
     if words := not_finite(algorithm, arrays):
         raise ValueError(words)
@@ -332,7 +335,7 @@ def not_finite(algorithm: Algorithm, inputs: Sequence[NDArray[Any]]) -> str:
 def not_allowed(algorithm: Algorithm, model: Any, inputs: Sequence[NDArray[Any]], number: Number) -> str:
     """The first configuration with a part that is not of unit length, or an angle too large, in words; empty if none is."""
     for spec, array in zip(algorithm.inputs, inputs, strict=False):
-        found = algorithm.tables.explain(model, array, number) if spec.configuration else None
+        found = algorithm.tables.configurations.explain(model, array, number) if spec.configuration else None
         if found:
             place, words = found
             index = f"[{', '.join(map(str, place))}]" if place else ""

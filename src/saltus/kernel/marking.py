@@ -20,7 +20,8 @@ from saltus.kernel.sloped import CARRIERS
 from saltus.kernel.target import packet
 
 if TYPE_CHECKING:
-    from saltus.kernel.algorithm import Algorithm, Spec, Tables
+    from saltus.kernel.algorithm import Algorithm, Spec
+    from saltus.kernel.tables import Configurations
 
 Mask = NDArray[np.bool_]
 
@@ -54,18 +55,18 @@ def call_marking(
         except ValueError:
             pass
     arrays = convert(algorithm, inputs)
-    sizes = algorithm.sizes(model.tables, arrays)
+    sizes = algorithm.sizes(model, arrays)
     if model.coupling is not None:
         sizes |= {"nq": model.nq, "nv": model.nv, "nvv": model.nv**2}
     leading = leading_shape(algorithm, arrays, sizes)
-    valid, wrong = repaired(algorithm.tables, model, algorithm.inputs, arrays)
+    valid, wrong = repaired(algorithm.tables.configurations, model, algorithm.inputs, arrays)
     if not wrong.any():
         return call(model, inputs)
     return mark(call(model, valid), np.broadcast_to(wrong, leading))
 
 
 def repaired(
-    tables: Tables, model: Any, specs: Sequence[Spec], arrays: Sequence[NDArray[Any]]
+    rules: Configurations, model: Any, specs: Sequence[Spec], arrays: Sequence[NDArray[Any]]
 ) -> tuple[tuple[NDArray[Any], ...], Mask]:
     """The inputs with zeros, or neutral configurations, in the place of what is not valid, and which samples are not."""
     number = packet(8 * number_type(arrays).itemsize)
@@ -77,10 +78,10 @@ def repaired(
         wrong = ~np.isfinite(array).all(axis=tuple(range(array.ndim - len(spec.shape), array.ndim)))
         if spec.configuration:
             with np.errstate(all="ignore"):
-                wrong |= tables.not_allowed(model, array, number)
+                wrong |= rules.not_allowed(model, array, number)
         if wrong.any():
             array = array.copy()
-            array[wrong] = tables.neutral(model) if spec.configuration else 0.0
+            array[wrong] = rules.neutral(model) if spec.configuration else 0.0
         valid.append(array)
         masks.append(wrong)
     return tuple(valid), np.logical_or.reduce(np.broadcast_arrays(*masks))

@@ -4,8 +4,7 @@
 groups that have one record a joint, a degree of freedom ...; offsets follow from it. A view of an array by a layout is
 a named tuple of fields: `w.velocity[i]` is a `Motion`. Compiled, fields are addresses with constant offsets.
 
-The first entries of a table of integers are its sizes, in the order of `SIZES`: they say how many records each group
-has, for every layout that is used beside it.
+How many records a group has is a size of the model, by its name (tables.py).
 """
 
 from __future__ import annotations
@@ -14,22 +13,10 @@ from collections import namedtuple
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from saltus.kernel.tuples import Scalar, components, is_scalar, leaf_count
-
-SIZES = ("nj", "nq", "nv", "nf", "nvv", "nc", "nm", "nmv", "nmm", "ns", "nu", "nk", "nt", "nd", "np")
-"""Numbers of joints (with the universe), coordinates, degrees of freedom, frames, and entries of a matrix (nv, nv); of
-constraints, their rows, entries of matrices (nm, nv) and (nm, nm), and of the lists of what moves each constraint; of rows
-that users give; of rows at the nodes that they pass (osim); of ties between bodies, of degrees of freedom seen through
-them, and of pairs of them (loop_aba)."""
 
 ONE = "one"
 """The group of a layout that has one record."""
-
-HEADER = 16
-"""Length of the header of a table of integers: `SIZES`, and room for those to come."""
 
 META = 4
 """Entries that an argument of a kernel has in the table `meta` of an entry point (entries.py): how many numbers a sample
@@ -110,14 +97,14 @@ class Layout:
 
     def length(self, sizes: Mapping[str, int]) -> int:
         """How many numbers a memory of this layout holds."""
-        return sum(record * sizes[group] for group, record in self.records.items())
+        return sum(record * records(group, sizes) for group, record in self.records.items())
 
     def bases(self, sizes: Mapping[str, int]) -> dict[str, int]:
         """Where each group starts."""
         starts, start = {}, 0
         for group, record in self.records.items():
             starts[group] = start
-            start += record * sizes[group]
+            start += record * records(group, sizes)
         return starts
 
     def view(self, array: Any, sizes: Mapping[str, int], start: int = 0) -> Any:
@@ -126,6 +113,11 @@ class Layout:
         return self.view_class(
             *(Field(array, start + bases[spec.group] + spec.offset, spec) for spec in self.fields.values())
         )
+
+
+def records(group: str, sizes: Mapping[str, int]) -> int:
+    """How many a group has."""
+    return 1 if group == ONE else sizes[group]
 
 
 class Field:
@@ -139,8 +131,3 @@ class Field:
 
     def __setitem__(self, i: int, value: Any) -> None:
         st(self.array, self.start + i * self.record, value)
-
-
-def sizes_of(ints: NDArray[np.int32]) -> dict[str, int]:
-    """The sizes in the header of a table of integers."""
-    return {**dict(zip(SIZES, ints[: len(SIZES)].tolist(), strict=True)), ONE: 1}

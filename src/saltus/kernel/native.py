@@ -102,7 +102,7 @@ def _environment(made_for: Target) -> str:
 def _key(algorithm: Algorithm, number: Number, present: tuple[bool, ...], form: str) -> str:
     from saltus.kernel.target import target_of
 
-    kernels = (*algorithm.kernels, algorithm.tables.defects)
+    kernels = (*algorithm.kernels, algorithm.tables.configurations.defects)
     bits = "".join("01"[here] for here in present)
     sources = digest(kernels, _environment(target_of(form)), algorithm.signature)
     return f"{algorithm.name}-{number.name}-{form}-{bits}-{sources[:20]}"
@@ -248,5 +248,5 @@ def _clear_drafts(folder: Path) -> None:
                 draft.unlink()
 
 
-ONE = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 5)
-MANY = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 5, ctypes.c_int64, ctypes.c_int64)
+ONE = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 4)
+MANY = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 4, ctypes.c_int64, ctypes.c_int64)

@@ -70,9 +70,9 @@ def push_entry(algorithm: Algorithm, number: Number, present: tuple[bool, ...]) 
     count, total, lanes, words = len(algorithm.inputs), len(algorithm.arguments), number.slope, number.words
     outputs = tuple((k, spec.zeroed, spec.symmetric) for k, spec in enumerate(algorithm.outputs, count))
 
-    def push(ints, reals, pointers, meta, work, start, stop):
-        tree = tree_of(ints, ints, reals)
-        view = view_of(ints, tail(work, meta[META * total + STAGE]))
+    def push(handle, pointers, meta, work, start, stop):
+        tree = tree_of(handle)
+        view = view_of(handle, tail(work, meta[META * total + STAGE]))
         directions, memory = meta[META * total + SIZE], pointers[total]
         for j, zeroed, symmetric in outputs:
             if zeroed:

@@ -15,6 +15,7 @@ from saltus.kernel.entries import (
     Entry,
     make_arguments,
     make_refusal,
+    make_tree,
     make_view,
 )
 from saltus.kernel.memory import META, SIZE, STAGE, STEP, STRIDE, tail
@@ -36,19 +37,18 @@ def along_entry(algorithm: Directional, number: Number, present: tuple[bool, ...
     slopes_in, slopes_out = make_arguments(slopes[:count]), make_arguments(slopes[count:])
     turned = [a if spec.configuration else None for a, spec in zip(values[:count], algorithm.inputs, strict=True)]
     configurations_of, refusal = make_arguments(turned), make_refusal(algorithm, F64, present)
-    tree_of = make_view(tables.view_class, tables.ints, tables.reals, sizes=True)
-    values_view = make_view(algorithm.work.view_class, algorithm.work)
-    slopes_view = make_view(algorithm.slopes.view_class, algorithm.slopes)
+    tree_of = make_tree(tables, number)
+    values_view, slopes_view = make_view(algorithm.work, tables), make_view(algorithm.slopes, tables)
     prepare, along = algorithm.kernel, algorithm.along
     changing = tuple(k for k, a in enumerate(slopes[:count]) if a)
     results = tuple(range(count, total))
     zeroed = tuple(k for k, spec in enumerate(algorithm.outputs, count) if spec.zeroed)
 
-    def push(ints, reals, pointers, meta, work, start, stop):
-        tree = tree_of(ints, ints, reals)
+    def push(handle, pointers, meta, work, start, stop):
+        tree = tree_of(handle)
         directions, memory, status = meta[META * total + SIZE], pointers[total], 0
-        w = values_view(ints, plain(memory + 8 * meta[META * total + STEP]))
-        d = slopes_view(ints, tail(work, meta[META * total + STAGE]))
+        w = values_view(handle, plain(memory + 8 * meta[META * total + STEP]))
+        d = slopes_view(handle, tail(work, meta[META * total + STAGE]))
         for j in zeroed:
             other = META * (total + 1 + j)
             clear(tail(work, meta[other + STAGE]), meta[other + SIZE], False)
@@ -83,4 +83,4 @@ def along_entry(algorithm: Directional, number: Number, present: tuple[bool, ...
                         take(stage, size, lanes, lane, base + 8 * (first + lane) * meta[other + STEP], False)
         return status
 
-    return Entry(push, (INTS, Span(number.plain, constant=True), TABLE, TABLE, slope, INT, INT))
+    return Entry(push, (TABLE, TABLE, TABLE, slope, INT, INT))

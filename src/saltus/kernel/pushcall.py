@@ -28,7 +28,7 @@ from saltus.kernel.fastcall import (
     TYPE,
     _Wrapper,
 )
-from saltus.kernel.memory import META, SIZES, STAGE, STEP, STRIDE, Layout
+from saltus.kernel.memory import META, STAGE, STEP, STRIDE, Layout
 from saltus.kernel.number import Number
 from saltus.kernel.target import packet
 
@@ -52,13 +52,12 @@ def number(k: int) -> Any:
 class _PushWrapper(_Wrapper):
     """The wrapper of one algorithm, for slopes of one width."""
 
-    parameters = (POINTER,) * 5 + (I64,) * 2
+    parameters = (POINTER,) * 4 + (I64,) * 2
 
     def write(self) -> str:
         builder, algorithm, total = self.builder, self.algorithm, len(self.algorithm.arguments)
         handle, _ = self.array(self.argument(0), self.int64, 1)
-        ints, reals = self.load(handle, 0, POINTER), self.load(handle, 8, POINTER)
-        self.lengths = {name: builder.sext(self.load(ints, 4 * k, I32), I64) for k, name in enumerate(SIZES)}
+        self.lengths = {name: self.load(handle, 8 * k, I64) for k, name in enumerate(self.algorithm.tables.sizes)}
         sizes = dict(self.lengths)
         self.pointers = builder.alloca(I64, size=2 * total + 1)
         self.meta = builder.alloca(I64, size=(2 * total + 1) * META)
@@ -110,7 +109,7 @@ class _PushWrapper(_Wrapper):
         self.put(self.meta, total * META, count)
         self.put(self.meta, total * META + STAGE, stage)
         self.put(self.meta, total * META + STEP, behind)
-        memory = [ints, reals, *(builder.bitcast(m, POINTER) for m in (self.pointers, self.meta, work))]
+        memory = [handle, *(builder.bitcast(m, POINTER) for m in (self.pointers, self.meta, work))]
         self.answer(builder.call(self.run, [*memory, number(0), number(1)]), results, changes)
         builder.position_at_end(self.declined)
         builder.ret(self.integer(number(-1)))

@@ -21,7 +21,6 @@ from saltus.model.shapes import Shape
 
 if TYPE_CHECKING:
     from saltus.model.coupling import Coupling
-    from saltus.model.tree import TreeTables
 
 
 UNIT_TOLERANCE = 1e-6  # of the squared length of quaternions, cosines and sines: what the algorithms accept
@@ -202,18 +201,13 @@ class Model:
         return call, tuple(dict(value) if isinstance(value, MappingProxyType) else value for value in values)
 
     @cached_property
-    def tables(self) -> TreeTables:
-        """What kernels see of the model."""
-        from saltus.model.tree import TreeTables
-
-        # Two threads may both get here: the tables of the first stay, for `handle` holds their addresses.
-        made: TreeTables = self.__dict__.setdefault("tables", TreeTables(self.coupling.tree if self.coupling else self))
-        return made
+    def filled(self) -> dict[Any, Any]:
+        """The tables that kernels see of the model, as they are asked for (kernel/tables.py); and their parts:"""
+        return {}
 
     @cached_property
-    def handle(self) -> Array | None:
-        """The addresses of the tables, for calls of one sample; None if the way is longer because of mimic joints."""
-        return None if self.coupling else self.tables.handle
+    def parts(self) -> dict[Any, Any]:
+        return {}
 
     @cached_property
     def coupling(self) -> Coupling | None:

@@ -10,15 +10,14 @@ its joint frame, the one that users see.
 
 from __future__ import annotations
 
-from collections import namedtuple
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from saltus.kernel import HEADER, ONE, SIZES, Layout, Number, Tables, declare, sizes_of
+from saltus.kernel import Configurations, Layout, Number, Part, Tables, declare
 from saltus.model.checks import ModelError
 from saltus.model.joint_kernels import defects
 from saltus.model.joints import Joint, JointKind
@@ -27,6 +26,9 @@ from saltus.spatial.inertia import Rigid, Solid
 
 if TYPE_CHECKING:
     from saltus.model.model import Model
+
+SIZES = ("nj", "nq", "nv", "nf", "nvv")
+"""Numbers of joints (with the universe), coordinates, degrees of freedom, frames, and entries of a matrix (nv, nv)."""
 
 INTS = Layout(
     nj=dict.fromkeys(("parent", "kind", "iq", "iv", "end", "leaf", "fork", "last_child", "renamed")),
@@ -60,41 +62,17 @@ MOST_DOFS = 46_340
 """Above, the entries of the inertia matrix cannot be counted by 32 bits."""
 
 
-class Extension(NamedTuple):
-    """What the tables of a model hold beside the tree, for layers that put something on it."""
-
-    ints: Layout  # INTS, extended
-    reals: Layout  # REALS, extended
-    sizes: Mapping[str, int]
-    fill: Callable[[Any, Any], None]  # (view of the integers, view of the reals), the tree's part filled already
+def measure(model: Model) -> dict[str, int]:
+    if model.nv > MOST_DOFS:
+        raise ModelError(f"model {model.name!r} has {model.nv} degrees of freedom, expected at most {MOST_DOFS}")
+    return {"nj": len(model.joints), "nq": model.nq, "nv": model.nv, "nf": len(model.frames), "nvv": model.nv**2}
 
 
-class TreeTables:
-    """The tables of one model: `ints`, `reals` (and in single precision), and `handle`, their addresses."""
-
-    def __init__(self, model: Model, extension: Extension | None = None) -> None:
-        if model.nv > MOST_DOFS:
-            raise ModelError(f"model {model.name!r} has {model.nv} degrees of freedom, expected at most {MOST_DOFS}")
-        layouts = (INTS, REALS) if extension is None else (extension.ints, extension.reals)
-        sizes = dict.fromkeys(SIZES, 0) | {ONE: 1, "nj": len(model.joints), "nq": model.nq, "nv": model.nv}
-        sizes |= {"nf": len(model.frames), "nvv": model.nv**2} | ({} if extension is None else dict(extension.sizes))
-        self.ints = np.zeros(HEADER + layouts[0].length(sizes), np.int32)
-        self.ints[: len(SIZES)] = [sizes[name] for name in SIZES]
-        self.reals = np.zeros(layouts[1].length(sizes))
-        ints, reals = layouts[0].view(self.ints, sizes, HEADER), layouts[1].view(self.reals, sizes)
-        fill_ints(ints, model)
-        fill_reals(reals, model)
-        for i in range(len(model.joints)):
-            ints.renamed[i] = renamed(reals.placement[i].R)
-        if extension is not None:
-            extension.fill(ints, reals)
-        self.reals32 = self.reals.astype(np.float32)
-        self.sizes = sizes_of(self.ints)
-        self.devices: dict[Any, Any] = {}
-        self.plans: dict[Any, Any] = {}
-        self.handle = np.array([table.ctypes.data for table in (self.ints, self.reals, self.reals32)])
-        for table in (self.ints, self.reals, self.reals32, self.handle):
-            table.setflags(write=False)
+def fill(model: Model, ints: Any, reals: Any) -> None:
+    fill_ints(ints, model)
+    fill_reals(reals, model)
+    for i in range(len(model.joints)):
+        ints.renamed[i] = renamed(reals.placement[i].R)
 
 
 def fill_ints(table: Any, model: Model) -> None:
@@ -233,12 +211,8 @@ def neutral(model: Model) -> NDArray[np.float64]:
     return own.neutral()
 
 
-def tables(ints: Layout, reals: Layout) -> Tables:
-    """What the kernels of a layer see: the sizes, and all fields of these two layouts."""
-    view: Any = namedtuple("Tree", [*SIZES, *ints.fields, *reals.fields])  # type: ignore[misc]
-    return Tables(view, ints, reals, defects, explain, not_allowed, neutral)
-
-
-TABLES = tables(INTS, REALS)
+CONFIGURATIONS = Configurations(defects, explain, not_allowed, neutral)
+TREE = Part(SIZES, INTS, REALS, measure, fill)
+TABLES = Tables([TREE], CONFIGURATIONS)
 algorithm = partial(declare, TABLES)
 """The decorator of every algorithm on models: @algorithm(inputs={...}, outputs={...}, work=Layout(...))."""

@@ -1,0 +1,124 @@
+"""What kernels see of a model: tables of integers and reals with named, typed fields, in parts that layers declare.
+
+A part brings sizes (how many records its groups have, see memory.py), two layouts, and how both are found for a model. An
+algorithm names the parts that its kernels read; they see them as one named tuple, sizes first. The parts of a model are
+filled on first use, once, whatever algorithms read them.
+
+    handle: the sizes, then the address of every group of every part's integers and reals; of reals in single precision again
+"""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from saltus.kernel.memory import Layout
+from saltus.kernel.number import INT32, Number
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """A piece of what kernels see."""
+
+    sizes: tuple[str, ...]
+    ints: Layout
+    reals: Layout
+    measure: Callable[[Any], Mapping[str, int]]
+    """(model) -> the sizes by name."""
+    fill: Callable[[Any, Any, Any], None]
+    """(model, view of the integers, view of the reals): writes what is not zero."""
+
+
+class Configurations(NamedTuple):
+    """How configurations are checked."""
+
+    defects: Callable[..., Any]
+    """Kernel (tree, q) -> how far the worst joint of q is from unit length, and the largest angle."""
+    explain: Callable[[Any, NDArray[Any], Number], tuple[tuple[int, ...], str] | None]
+    """(model, configurations (..., nq), number type) -> the first one with a joint further off, or turned further, than is
+    allowed for numbers of this type, and which, in words; or None."""
+    not_allowed: Callable[[Any, NDArray[Any], Number], NDArray[np.bool_]]
+    """(model, configurations (..., nq), number type) -> which of them (...) have such a joint."""
+    neutral: Callable[[Any], NDArray[np.float64]]
+    """(model) -> a configuration (nq,) that is valid."""
+
+
+class Tables:
+    """The parts that an algorithm reads."""
+
+    def __init__(self, parts: Sequence[Part], configurations: Configurations) -> None:
+        self.parts, self.configurations = tuple(parts), configurations
+        self.sizes = tuple(name for part in parts for name in part.sizes)
+        self.layouts = [layout for part in parts for layout in (part.ints, part.reals)]
+        """Integers and reals of each part in turn."""
+        fields = [name for layout in self.layouts for name in layout.fields]
+        self.view_class: Any = namedtuple("Tree", [*self.sizes, *fields])  # type: ignore[misc]
+        self.signature = f"{self.sizes}{[layout.fields for layout in self.layouts]}"
+        """What compiled code depends on."""
+
+    @property
+    def groups(self) -> int:
+        """Groups of all layouts: addresses in a handle, for one number type."""
+        return sum(len(layout.records) for layout in self.layouts)
+
+
+class Filled:
+    """The tables of one model, in memory."""
+
+    def __init__(self, tables: Tables, model: Any) -> None:
+        source = model.coupling.tree if model.coupling else model
+        self.tables, self.sizes = tables, dict[str, int]()
+        for part in tables.parts:
+            self.sizes |= part.measure(source)
+        self.parts = [source.parts.get(part) or filled_part(part, source, self.sizes) for part in tables.parts]
+        self.devices: dict[Any, Any] = {}
+        self.plans: dict[Any, Any] = {}
+        words = [self.sizes[name] for name in tables.sizes]
+        for bits in (64, 32):
+            words += self.addresses([array.ctypes.data for part in self.parts for array in part.arrays(bits)], bits)
+        handle = np.array(words, np.int64)
+        handle.setflags(write=False)
+        self.handle: Any = None if model.coupling else handle
+        """For calls of one sample; None if the way is longer because of mimic joints."""
+
+    def addresses(self, starts: Sequence[int], bits: int) -> list[int]:
+        """Of all groups, where the arrays of integers and reals begin at `starts`."""
+        found = []
+        for k, (layout, start) in enumerate(zip(self.tables.layouts, starts, strict=True)):
+            word = (bits if k % 2 else INT32.bits) // 8
+            found += [start + word * base for base in layout.bases(self.sizes).values()]
+        return found
+
+
+class FilledPart:
+    """A part of one model: its integers, and its reals in both precisions."""
+
+    def __init__(self, part: Part, model: Any, sizes: Mapping[str, int]) -> None:
+        self.ints, self.reals = np.zeros(part.ints.length(sizes), np.int32), np.zeros(part.reals.length(sizes))
+        part.fill(model, part.ints.view(self.ints, sizes), part.reals.view(self.reals, sizes))
+        self.reals32 = self.reals.astype(np.float32)
+        for array in (self.ints, self.reals, self.reals32):
+            array.setflags(write=False)
+
+    def arrays(self, bits: int) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Integers, and reals of a precision."""
+        return self.ints, self.reals if bits == 64 else self.reals32
+
+
+def filled_part(part: Part, model: Any, sizes: Mapping[str, int]) -> FilledPart:
+    # Two threads may both get here: what the first has made stays, for handles hold its addresses.
+    made: FilledPart = model.parts.setdefault(part, FilledPart(part, model, sizes))
+    return made
+
+
+def views(filled: Filled) -> Iterator[Any]:
+    """All fields of interpreted kernels."""
+    for k, part in enumerate(filled.parts):
+        ints, reals = filled.tables.layouts[2 * k : 2 * k + 2]
+        yield from ints.view(part.ints.tolist(), filled.sizes)
+        yield from reals.view(part.reals.tolist(), filled.sizes)
