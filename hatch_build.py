@@ -14,7 +14,7 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-LEVELS = "x86-64-v4 x86-64-v3 aarch64"
+LEVELS = "x86-64-v4 x86-64-v3 aarch64 nvptx"
 
 WRITE = """
 import os, sys

@@ -195,15 +195,7 @@ def test_forms() -> None:
 # ---------------------------------------------------------------------------------------------------- with a GPU
 
 
-def has_gpu() -> bool:
-    try:
-        driver.device(0)
-    except driver.CudaError:
-        return False
-    return True
-
-
-needs_gpu = pytest.mark.skipif(not has_gpu(), reason="needs a GPU")
+needs_gpu = pytest.mark.skipif(not driver.is_there(), reason="needs a GPU")
 
 
 @needs_gpu

@@ -18,23 +18,26 @@ def warmup(
     """Compile functions ahead of their first use.
 
     In every form: for one robot, for batches in double and single precision,
-    and for derivatives along directions. What a wheel has brought along, or
+    for derivatives along directions, and for a GPU where there is one. What a wheel has brought along, or
     is compiled already, takes no time. Ctrl-C loses nothing: the next time,
     it goes on from there.
     """
+    from saltus.kernel import driver
     from saltus.kernel.target import target
-    from saltus.kernel.warmup import FORMS, print_progress
+    from saltus.kernel.warmup import FORMS, GPU_FORMS, print_progress
     from saltus.kernel.warmup import jobs as jobs_of
     from saltus.kernel.warmup import warmup as compile_all
 
     names = functions or []
     try:
-        counts = {form: len(jobs_of([form], names)) for form in FORMS}
+        forms = FORMS + (GPU_FORMS if driver.is_there() else ())
+        counts = {form: len(jobs_of([form], names)) for form in forms}
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
     OUT.print(
         f"{sum(counts.values())} functions for {target().name}: {counts['one']} for one robot, {counts['many']} and "
-        f"{counts['single']} for batches in double and single precision, {counts['slopes']} for slopes",
+        f"{counts['single']} for batches in double and single precision, {counts['slopes']} for slopes"
+        + (f", {counts['gpu']} for GPUs" if "gpu" in counts else ""),
         soft_wrap=True,
     )
     begin = perf_counter()
@@ -44,5 +47,5 @@ def warmup(
         def show(done: int, total: int, name: str) -> None:
             bar.update(task, completed=done, total=total, description=f"compiled {name:<40}")
 
-        compile_all(jobs, print_progress if bar.disable else show, names=names)
+        compile_all(jobs, print_progress if bar.disable else show, forms, names)
     OUT.print(f"all are ready in {cache_folder()} ({perf_counter() - begin:.1f} s)", soft_wrap=True)

@@ -84,7 +84,7 @@ def launch(algorithm: Algorithm, model: Any, inputs: Sequence[Any], out: Any, li
     with plan.device:
         if not outputs:
             outputs = [library.empty(like, shape) for shape in plan.shapes]
-            addresses += [library.seen(x)[0] for x in outputs]
+            addresses += map(library.address, outputs)
         elif addresses != plan.apart:
             check_apart(algorithm, plan, addresses)
             plan.apart = addresses

@@ -56,6 +56,15 @@ def driver() -> Any:
     return library
 
 
+def is_there() -> bool:
+    """Whether this machine has a GPU."""
+    try:
+        device(0)
+    except CudaError:
+        return False
+    return True
+
+
 def _check(library: Any, result: int, what: str) -> None:
     if result:
         name = ctypes.c_char_p()

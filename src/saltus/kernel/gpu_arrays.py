@@ -56,6 +56,8 @@ class Library(NamedTuple):
     """Address, and what tells how the array lies, equal for arrays that lie alike; None and why, if it cannot be taken."""
     form: Callable[[Any], Form]
     """Of the latter, the form."""
+    address: Callable[[Any], int]
+    """Of an array that the library has made."""
     device: Callable[[Any], int]
     """The number of the GPU that an array is on."""
     stream: Callable[[Any], int]
@@ -90,6 +92,7 @@ def _cupy() -> Library:
     return Library(
         seen=lambda x: (x.data.ptr, (x.shape, x.strides, x.dtype)),
         form=lambda seen: Form(seen[0], tuple(s // seen[2].itemsize for s in seen[1]), seen[2]),
+        address=lambda x: x.data.ptr,
         device=lambda x: x.device.id,
         stream=lambda x: cupy.cuda.get_current_stream().ptr,
         empty=lambda like, shape: cupy.ndarray(shape, like.dtype),
@@ -105,6 +108,7 @@ def _torch() -> Library:
             (x.data_ptr(), (x.shape, x.stride(), x.dtype)) if x.is_cuda and not x.requires_grad else (None, "refused")
         ),
         form=lambda seen: Form(tuple(seen[0]), seen[1], np.dtype(str(seen[2]).removeprefix("torch."))),
+        address=lambda x: x.data_ptr(),
         device=lambda x: x.get_device(),
         stream=lambda x: torch.cuda.current_stream(x.device).cuda_stream,
         empty=lambda like, shape: torch.empty(shape, dtype=like.dtype, device=like.device),
@@ -146,6 +150,7 @@ def _any() -> Library:
     return Library(
         seen=seen,
         form=form,
+        address=lambda x: x.address,
         device=lambda x: driver.device_of(getattr(x, INTERFACE)["data"][0]).ordinal,
         stream=lambda x: getattr(x, INTERFACE).get("stream") or 0,
         empty=empty,
