@@ -183,7 +183,7 @@ CONSTRAINTS = _in(
      "joint = w.joint[k] + rate", "joint = rate",
      f"{ITERATION}[constrained_aba-3]"),
     ("constrained_aba: further iterations look at the first accelerations", "constrained_aba.py",
-     "w.acceleration[i] = w.acceleration[i] + change", "w.acceleration[i] = w.acceleration[i]",
+     "w.acceleration[i] = acceleration + change", "w.acceleration[i] = w.acceleration[i]",
      f"{ITERATION}[constrained_aba-3]"),
     ("constrained_aba: frames that are fixed to the world", "constrained_aba.py",
      "residual = measure_held(tree, 0, acceleration, active, residual, w)", "residual = residual",

@@ -42,7 +42,7 @@ def on_gpu(x: Any) -> bool:
     >>> on_gpu(np.zeros(3))
     False
     """
-    if x.__class__ is np.ndarray:
+    if x.__class__ in (np.ndarray, float):
         return False
     library = x.__class__.__module__  # those whose interface takes long to make are asked otherwise
     if library.startswith("torch"):
