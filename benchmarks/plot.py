@@ -29,7 +29,7 @@ MAIN = {
     "crba": "CRBA",
     "centroidal_momentum_matrix": "centroidal momentum matrix",
 }
-ON_GPU = MAIN | {"constrained_aba": "constrained ABA"}
+ON_GPU = MAIN | {"constrained_aba": "constrained ABA", "constrained_derivatives": "constrained derivatives"}
 FORMS = {
     "one": "one call",
     "f64": "packets f64, a core",
