@@ -157,6 +157,22 @@ def test_wrong_outputs(monkeypatch: pytest.MonkeyPatch, out: Any, message: str, 
         sl.rnea(builder.build(), q, v, a, out=out)
 
 
+def test_samples_of_results_lie_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Or threads would write over each other's."""
+    Launched(monkeypatch)
+    model = sl.random_model(seed=3, bodies=4, kinds=["revolute"])
+    q, out = Pretended((10, 4)), Pretended((10, 4), address=1 << 30)
+    for strides in ((0, 8), (8, 8), (32, 0), (24, 8)):
+        out.__cuda_array_interface__["strides"] = strides
+        with pytest.raises(ValueError, match="out for tau has strides .*: expected samples in memory of their own"):
+            sl.gravity(model, q, out=out)
+    for strides in ((32, 8), (8, 80), (-32, 8), (64, 16)):
+        out.__cuda_array_interface__["strides"] = strides
+        sl.gravity(model, q, out=out)
+    assert cuda.lie_apart(0, 1, 5, 1) and cuda.lie_apart(3, 0, 1, 7)
+    assert not cuda.lie_apart(0, 0, 5, 1) and not cuda.lie_apart(0, 1, 1, 7)
+
+
 def test_wrong_inputs(monkeypatch: pytest.MonkeyPatch) -> None:
     Launched(monkeypatch)
     model = sl.random_model(seed=3, bodies=4)
@@ -258,6 +274,41 @@ def test_streams_and_graphs() -> None:
         stream.synchronize()
         assert all(bool(cupy.isnan(each).all()) for each in scribble)
     assert np.abs(cupy.asnumpy(out) - sl.aba(model, q, v, 2.0 * tau)).max() < 1e-9
+
+
+@needs_gpu
+@pytest.mark.parametrize("library", ["cupy", "torch"])
+def test_constrained_dynamics(library: str) -> None:
+    """Solutions, their status, and derivatives, which are NaN where constraints contradict each other."""
+    there = pytest.importorskip(library).asarray
+    on = {"device": "cuda"} if library == "torch" else {}
+    robot, rng = sl.load_robot("quadruped"), np.random.default_rng(0)
+    feet = [sl.Contact(robot, foot) for foot in sl.robot_frames("quadruped").feet]
+    q = sl.random_configuration(robot, 0, 100)
+    v, tau = rng.normal(size=(2, 100, robot.nv))
+    target = np.zeros((100, 24))
+    target[::2] = rng.normal(size=(50, 24))  # of each foot twice
+    dynamics = sl.ConstrainedDynamics(robot, [*feet, *feet])
+    right = dynamics.derivatives(q, v, tau, target=target)
+    found = dynamics.derivatives(*(there(x, **on) for x in (q, v, tau)), target=there(target, **on))
+
+    def host(x: Any) -> Any:
+        return x.get() if library == "cupy" else x.cpu().numpy()
+
+    assert host(found.solution.status).tolist() == right.solution.status.tolist()
+    assert set(right.solution.status) == {sl.Status.CONVERGED, sl.Status.LEAST_SQUARES}
+    assert host(found.solution.iterations).min() >= 1
+    assert np.isnan(host(found.da_dq)[::2]).all()
+    assert np.abs(host(found.da_dq) - right.da_dq)[1::2].max() < 1e-6 * np.abs(right.da_dq[1::2]).max()
+
+
+@needs_gpu
+def test_a_number_beside_arrays() -> None:
+    cupy = pytest.importorskip("cupy")
+    model = sl.random_model(seed=3, bodies=6)
+    q = sl.random_configuration(model, 0, 100)
+    found = sl.interpolate(model, cupy.asarray(q), cupy.asarray(q[::-1].copy()), 0.3)
+    assert np.abs(found.get() - sl.interpolate(model, q, q[::-1], 0.3)).max() < 1e-12
 
 
 @needs_gpu

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from saltus.arrays import Array
+from saltus.arrays import Array, on_gpu
+from saltus.kernel.driver import Memory
 
 
 class Status(IntEnum):
@@ -31,17 +32,21 @@ class Status(IntEnum):
 
 def void(report: Any, results: Iterable[Any]) -> None:
     """Overwrite with NaN what constraints that contradict each other leave without meaning."""
-    if report.__class__ is np.ndarray and not (report[..., 4] == Status.LEAST_SQUARES).any():
+    contradictory = int(Status.LEAST_SQUARES)  # no member of an enumeration: CuPy has none
+    if report.__class__ is np.ndarray and not (report[..., 4] == contradictory).any():
         return
-    on_host = hasattr(report, "copy_to_host")  # Numba's arrays on a GPU cannot be compared or masked there
-    where = (report.copy_to_host() if on_host else report)[..., 4] == Status.LEAST_SQUARES
+    copied = isinstance(report, Memory)  # cannot be compared or masked where it is
+    where = (np.asarray(report) if copied else report)[..., 4] == contradictory
     for result in results:
-        if on_host:
-            values = result.copy_to_host()
-            values[where] = np.nan
-            result.copy_to_device(values)
-        else:
-            result[where] = np.nan
+        values = np.asarray(result) if copied else result
+        values[where] = np.nan
+        if copied:
+            result[...] = values
+
+
+def whole(numbers: Any) -> Any:
+    """An array of integers, of NumPy's, CuPy's or PyTorch's."""
+    return numbers.astype(int) if hasattr(numbers, "astype") else numbers.long()
 
 
 class Reported:
@@ -52,7 +57,8 @@ class Reported:
     @property
     def iterations(self) -> Array:
         """(...), 0 where the inputs were not valid."""
-        return np.nan_to_num(self.report[..., 0]).astype(int)
+        count = self.report[..., 0]
+        return whole(count if on_gpu(count) else np.nan_to_num(count))
 
     @property
     def residual(self) -> Array:
@@ -70,4 +76,4 @@ class Reported:
         status = self.report[..., 4]
         if isinstance(status, np.ndarray | np.floating):
             status = np.where(np.isnan(status), Status.INVALID, status)
-        return Status(int(status)) if status.ndim == 0 else status.astype(int)
+        return Status(int(status)) if status.ndim == 0 else whole(status)

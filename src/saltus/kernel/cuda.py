@@ -172,6 +172,11 @@ def make_plan(algorithm: Algorithm, model: Any, given: Sequence[Any], out: Seque
     arguments = {**dict(enumerate(inputs)), **dict(enumerate(outputs, first))}
     for k, form in arguments.items():
         meta[k] = describe(algorithm, algorithm.arguments[k], form, leading)
+        if k >= first and not lie_apart(int(meta[k, STRIDE]), int(meta[k, STEP]), int(meta[k, SIZE]), count):
+            raise ValueError(
+                f"{algorithm.name}: out for {algorithm.arguments[k].name} has strides {form.strides}: expected samples in "
+                "memory of their own"
+            )
     own = algorithm.work.length(sizes) + 1
     if is_staged(algorithm, outputs, meta[first:, SIZE]):
         meta[first:, STAGE] = own + np.cumsum([0, *meta[first:-1, SIZE]])
@@ -217,6 +222,14 @@ def describe(algorithm: Algorithm, spec: Spec, form: Any, leading: tuple[int, ..
     row = np.zeros(META, np.int64)
     row[[SIZE, STRIDE, STEP]] = math.prod(form.shape[split:]), stride if alike else 0, step
     return row
+
+
+def lie_apart(stride: int, step: int, size: int, count: int) -> bool:
+    """Whether no two numbers of any samples are the same word: each sample lies before the next, or each number."""
+    stride, step = abs(stride), abs(step)
+    if count <= 1 or size == 1:
+        return (size == 1 or step > 0) and (count <= 1 or stride > 0)
+    return stride > step * (size - 1) >= 1 or step > stride * (count - 1) >= 1
 
 
 def is_staged(algorithm: Algorithm, outputs: Sequence[Form], lengths: Any) -> bool:

@@ -132,9 +132,13 @@ class Memory:
     known here. NumPy can copy it (`np.asarray`), and it is given back with the object."""
 
     def __init__(self, shape: tuple[int, ...], dtype: Any, content: Any = 0) -> None:
-        self.shape, self.dtype = shape, np.dtype(dtype)
-        self.how, self.ordinal = (shape, self.dtype), current_device()
-        self.free, self.nbytes, address = driver().cuMemFree_v2, math.prod(shape) * self.dtype.itemsize, c_void_p()
+        self.shape, self.dtype, address = shape, np.dtype(dtype), c_void_p()
+        self.how, self.ordinal, self.nbytes = (
+            (shape, self.dtype),
+            current_device(),
+            math.prod(shape) * self.dtype.itemsize,
+        )
+        self.device = device(self.ordinal)
         call("cuMemAlloc_v2", byref(address), max(self.nbytes, 1))
         self.address = address.value or 0
         self.__cuda_array_interface__ = {
@@ -145,16 +149,19 @@ class Memory:
     def __setitem__(self, place: Any, content: Any) -> None:
         """All of it, whatever the place."""
         array = np.ascontiguousarray(np.broadcast_to(np.asarray(content, self.dtype), self.shape))
-        call("cuMemcpyHtoD_v2", self.address, array.ctypes.data, self.nbytes)
+        with self.device:
+            call("cuMemcpyHtoD_v2", self.address, array.ctypes.data, self.nbytes)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         array = np.empty(self.shape, self.dtype)
-        call("cuMemcpyDtoH_v2", array.ctypes.data, self.address, self.nbytes)  # waits for what is under way
+        with self.device:
+            call("cuMemcpyDtoH_v2", array.ctypes.data, self.address, self.nbytes)  # waits for what is under way
         return array if dtype is None else array.astype(dtype)
 
     def __del__(self) -> None:
         if getattr(self, "address", 0):
-            self.free(self.address)
+            with self.device:
+                self.device.library.cuMemFree_v2(self.address)
 
 
 def load(code: bytes, symbol: str, registers: int) -> c_void_p:

@@ -81,9 +81,10 @@ def device_of(x: Any) -> int:
 
 
 def to_device(array: Any, like: Any) -> driver.Memory:
-    """A copy of a NumPy array, on the device of another."""
-    with driver.device(device_of(like)):
-        return driver.Memory(array.shape, array.dtype, array)
+    """A copy of a NumPy array on the device of another, in its precision."""
+    library = library_of(like.__class__)
+    with driver.device(library.device(like)):
+        return driver.Memory(array.shape, library.form(library.seen(like)[1]).dtype, array)
 
 
 def _cupy() -> Library:

@@ -17,6 +17,7 @@ import numpy as np
 
 from saltus.arrays import Array, ArrayLike, OnInvalid, on_gpu, real_numbers
 from saltus.kernel import Algorithm, Layout, atan2, kernel, ld, less, select, sincos, sqrt, st, zero
+from saltus.kernel.gpu_arrays import to_device
 from saltus.model.joint_kernels import CONTINUOUS, FREE_FLYER, PLANAR, SPHERICAL
 from saltus.model.joints import JointKind
 from saltus.model.model import Model
@@ -184,7 +185,7 @@ def interpolate(
     >>> sl.interpolate(robot, [1.0], [3.0], 0.25)
     array([1.5])
     """
-    return _interpolate.call(model, (q0, q1, with_axis(u)), out, on_invalid)
+    return _interpolate.call(model, (q0, q1, with_axis(u, q0)), out, on_invalid)
 
 
 def distance(model: Model, q0: ArrayLike, q1: ArrayLike, *, on_invalid: OnInvalid = "raise") -> Any:
@@ -198,9 +199,12 @@ def distance(model: Model, q0: ArrayLike, q1: ArrayLike, *, on_invalid: OnInvali
     return _distance.call(model, (q0, q1), None, on_invalid)[..., 0]
 
 
-def with_axis(u: ArrayLike) -> Any:
-    """One number a sample as an array with a last axis of length 1."""
-    return u[..., None] if on_gpu(u) else real_numbers(u, "interpolate: u")[..., None]
+def with_axis(u: ArrayLike, like: Any) -> Any:
+    """One number a sample as an array with a last axis of length 1, where `like` is."""
+    if on_gpu(u):
+        return u[..., None]
+    numbers = real_numbers(u, "interpolate: u")[..., None]
+    return to_device(numbers, like) if on_gpu(like) else numbers
 
 
 def random_configuration(model: Model, seed: int | np.random.Generator, shape: int | tuple[int, ...] = ()) -> Array:
