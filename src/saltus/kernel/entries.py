@@ -85,11 +85,11 @@ def make_view(layout: Layout, tables: Tables) -> Primitive:
 
 
 def span_at(ty: Span) -> Primitive:
-    """(address, stride) -> span; the stride matters where there is one."""
+    """(address) -> span"""
 
     @Primitive
-    def at(walk: Expressions, base: Any, stride: Any = None) -> Any:
-        return Value(ty, walk.pointer(walk.integer(base)), *([walk.integer(stride)] if ty.strided else []))
+    def at(walk: Expressions, base: Any) -> Any:
+        return Value(ty, walk.pointer(walk.integer(base)))
 
     return at
 
