@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -90,7 +92,7 @@ class Launched:
         monkeypatch.setattr(driver, "device_of", lambda address: self)
         monkeypatch.setattr(driver, "is_capturing", lambda stream: False)
         monkeypatch.setattr(driver, "Launch", lambda function, blocks, threads, words: self.take(blocks, words))
-        monkeypatch.setattr(driver, "Memory", lambda shape, dtype, content=0: Pretended(shape, np.dtype(dtype).str))
+        monkeypatch.setattr(driver, "Memory", lambda shape, dtype, content=None: Pretended(shape, np.dtype(dtype).str))
         monkeypatch.setattr(Pretended, "address", 1 << 40, raising=False)
         monkeypatch.setattr(driver, "spilled", lambda function: 0)
         monkeypatch.setattr(cuda, "gpu_function", lambda *_: None)
@@ -128,6 +130,44 @@ def test_what_is_launched(monkeypatch: pytest.MonkeyPatch) -> None:
     assert launched.blocks == 2 * 4  # as many as the device holds
     assert table[places.staged] == 0
     assert table[places.sizes : places.sizes + 3] == [model.njoints, nq, nv]
+
+
+def test_integers_are_part_of_the_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However they come: another frame is another launch."""
+    from saltus.dynamics.frame import _frame_placement
+
+    launched, model = Launched(monkeypatch), sl.random_model(seed=3, bodies=4)
+    q, place = Pretended((10, model.nq)), cuda.TABLE + places_of(_frame_placement).meta
+    for which in ([1, 5, 0], np.array([1, 6, 0]), [1, 7, 0]):
+        _frame_placement.call(model, (which, q))
+        assert np.array(launched.words[place : place + 2]).view(np.int32)[:3].tolist() == list(which)
+
+
+def test_results_without_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    Launched(monkeypatch)
+    robot = sl.random_model(seed=3, bodies=4)
+    q, v = Pretended((10, robot.nq)), Pretended((10, robot.nv))
+    assert sl.ConstrainedDynamics(robot, []).solve(q, v, v).forces.shape == (10, 0)
+
+
+def test_devices_fill_each_part_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two threads at once, two algorithms: plans hold addresses, which must stay."""
+    Launched(monkeypatch)
+    made, start = [], threading.Barrier(2)
+
+    def slow_copy(shape: tuple[int, ...], dtype: Any, content: Any = None) -> Pretended:
+        if content is not None:
+            made.append(Pretended(shape, np.dtype(dtype).str))
+            if len(made) <= 2:
+                start.wait(timeout=30)  # both are here
+        return Pretended(shape, np.dtype(dtype).str)
+
+    monkeypatch.setattr(driver, "Memory", slow_copy)
+    model = sl.random_model(seed=3, bodies=4)
+    with ThreadPoolExecutor(2) as pool:
+        device: Any = driver.device(0)
+        one, other = pool.map(lambda x: cuda.device_tables(x.filled(model), F64, device), (ABA, RNEA))
+    assert len(made) == 4 and all(a is b for a, b in zip(one, other, strict=True))
 
 
 def test_large_results_are_staged(monkeypatch: pytest.MonkeyPatch) -> None:

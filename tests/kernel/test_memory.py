@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 import saltus as sl
-from saltus.kernel import Algorithm, Layout
+from saltus.kernel import ALGORITHMS, Algorithm, Layout, ld, st, zero
 from saltus.kernel.poison import POISONED
 from saltus.kernel.target import packet
 from saltus.spatial.algebra import Motion, Vec3
@@ -252,3 +252,20 @@ def test_two_threads_on_one_model() -> None:
         tasks = [pool.submit(single, k) for k in (0, 1)]
         tasks += [pool.submit(batch, part) for part in (slice(None), slice(7, 120))]
         assert all(task.result(timeout=120) for task in tasks)
+
+
+def test_a_workspace_of_one_record() -> None:
+    """The group `one`, in every way to call."""
+    from saltus.model.tree import algorithm
+
+    @algorithm(inputs={"v": "nv"}, outputs={"total": "1"}, work=Layout(one={"sum": None}))
+    def total(tree, v, w, total):  # type: ignore[no-untyped-def]
+        w.sum[0] = zero(v)
+        for k in range(tree.nv):
+            w.sum[0] = w.sum[0] + ld(v, k)
+        st(total, 0, w.sum[0])
+
+    ALGORITHMS.remove(total)
+    v = np.random.default_rng(0).normal(size=(20, MODEL.nv))
+    assert np.allclose(total.call(MODEL, (v[0],)), v[0].sum())
+    assert np.allclose(total.call(MODEL, (v,))[:, 0], v.sum(1))

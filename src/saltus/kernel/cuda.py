@@ -1,13 +1,14 @@
 """The same kernels on a GPU: one thread a sample, on arrays that are there already.
 
-Inputs are anything with `__cuda_array_interface__` (CuPy, PyTorch, JAX), of one precision; results are arrays of the same
-library on the same device. A launch is asynchronous, on the stream that the library works on, so inputs are not checked for
-NaN, which stays visible in the results. What follows from how the arrays lie is worked out once and kept as a `Plan`.
+Inputs are anything with `__cuda_array_interface__` (CuPy, PyTorch, JAX), of one precision; results are arrays of CuPy or
+PyTorch like them, or our own, on the same device. A launch is asynchronous, on the stream that the library works on, so
+inputs are not checked for NaN, which stays visible in the results. What follows from how the arrays lie is worked out once
+and kept as a `Plan`.
 
 No more threads are started than the device holds at a time, and each goes on to its next sample (gpu_entry.py), so that the
-workspace stays small enough for the cache. It is the library's own memory: given back to it with the call, or kept for good
-if the launch becomes part of a graph. Samples may lie in any order (`(B, n)` or the transpose of `(n, B)`); the latter is
-read faster.
+workspace stays small enough for the cache. It is the library's own memory: given back to it with the call, or, if the launch
+becomes part of a graph, kept as long as the model. Samples may lie in any order (`(B, n)` or the transpose of `(n, B)`); the
+latter is read faster.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ import numpy as np
 
 from saltus.arrays import on_gpu
 from saltus.kernel import driver, native
-from saltus.kernel.gpu_arrays import Form, Library, contiguous, library_of
+from saltus.kernel.gpu_arrays import INTERFACE, Form, Library, contiguous, device_of, library_of
 from saltus.kernel.gpu_entry import BLOCK, places_of
 from saltus.kernel.launch import MANY_PLANS, check_count, leading_shape
 from saltus.kernel.memory import META, SIZE, STAGE, STEP, STRIDE
@@ -61,26 +62,28 @@ class Plan:
     work: int  # bytes of the workspace
     launch: driver.Launch | None  # None: there are no samples
     places: list[int]  # in its words, of the addresses of the arguments and of the workspace
+    kept: list[Any]  # what graphs work with
     apart: list[int] = field(default_factory=list)  # addresses of the last call with outputs given
-    kept: list[Any] = field(default_factory=list)  # workspaces of graphs
 
 
 def launch(algorithm: Algorithm, model: Any, inputs: Sequence[Any], out: Any, like: Any) -> Any:
     """Run on the GPU that holds `like`, one of the inputs."""
     library = library_of(like.__class__)
     outputs = [] if out is None else [out] if len(algorithm.outputs) == 1 else list(out)
-    found, addresses = [algorithm, library.device(like), len(inputs)], list[Any]()
-    for x in (*inputs, *outputs):
-        address, how = seen_integers(x) if x.__class__ is np.ndarray else library_of(x.__class__).seen(x)
+    found, addresses, integers = [algorithm, library.device(like), len(inputs)], list[Any](), algorithm.integers
+    for k, x in enumerate((*inputs, *outputs)):
+        if k in integers and k < len(inputs):
+            found.append(seen_integers(x))
+            continue
+        address, how = library_of(x.__class__).seen(x)
         found.append(how)
-        if address is not None:
-            addresses.append(address)
+        addresses.append(address)
     plans, key = algorithm.filled(model).plans, tuple(found)
     plan = plans.get(key)
     if plan is None:
         if len(plans) > MANY_PLANS:
             plans.clear()
-        plan = plans[key] = make_plan(algorithm, model, inputs, outputs, key)
+        plan = plans.setdefault(key, make_plan(algorithm, model, inputs, outputs, key))
     with plan.device:
         if not outputs:
             outputs = [library.empty(like, shape) for shape in plan.shapes]
@@ -89,13 +92,14 @@ def launch(algorithm: Algorithm, model: Any, inputs: Sequence[Any], out: Any, li
             check_apart(algorithm, plan, addresses)
             plan.apart = addresses
         if plan.launch is not None:
-            run(plan, plan.launch, library, like, outputs, addresses)
+            run(plan, plan.launch, library, like, inputs, outputs, addresses)
     return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
 
 def run(
-    plan: Plan, prepared: driver.Launch, library: Library, like: Any, outputs: Sequence[Any], addresses: list[int]
-) -> None:
+    plan: Plan, prepared: driver.Launch, library: Library, like: Any, inputs: Sequence[Any], outputs: Sequence[Any],
+    addresses: list[int],
+) -> None:  # fmt: skip
     poison(outputs)
     for k in plan.zeroed:
         outputs[k][...] = 0
@@ -104,13 +108,14 @@ def run(
     if POISONED:
         driver.call("cuMemsetD8Async", address, NAN, plan.work, stream)
     if driver.is_capturing(stream):
-        plan.kept.append(work)
+        plan.kept.append((work, [x for x in inputs if isinstance(x, driver.Memory)]))
     prepared.start(stream, plan.places, [*addresses, address])
 
 
-def seen_integers(x: Any) -> tuple[None, tuple[int, ...]]:
-    """What `Library.seen` would say of an array of integers: they are part of the plan."""
-    return None, tuple(x.astype(np.int32).ravel().tolist())
+def seen_integers(x: Any) -> Any:
+    """What a plan depends on of an array of integers: all of it."""
+    array = np.asarray(x, np.int32)
+    return array.shape, tuple(array.ravel().tolist())
 
 
 def form_of(algorithm: Algorithm, spec: Spec, x: Any, how: Any) -> Any:
@@ -119,8 +124,8 @@ def form_of(algorithm: Algorithm, spec: Spec, x: Any, how: Any) -> Any:
         return np.asarray(x, np.int32)
     if getattr(x, "requires_grad", False):
         raise TypeError(
-            f"{algorithm.name}: {spec.name} requires a gradient, expected a tensor that does not (`x.detach()`), or a call "
-            f"of `torch_function({algorithm.name}, model)`"
+            f"{algorithm.name}: {spec.name} requires a gradient, expected a tensor that does not (`x.detach()`), or a "
+            "function made by `torch_function`"
         )
     if not on_gpu(x):
         raise TypeError(f"{algorithm.name}: {spec.name} is a {type(x).__name__}, expected a CUDA array like the others")
@@ -149,6 +154,14 @@ def make_plan(algorithm: Algorithm, model: Any, given: Sequence[Any], out: Seque
     specs = [*algorithm.inputs[: len(given)], *(algorithm.outputs if out else ())]
     forms = [form_of(algorithm, *each) for each in zip(specs, (*given, *out), key[3:], strict=True)]
     inputs, outputs = forms[: len(given)], forms[len(given) :]
+    for spec, x, form in zip(specs, (*given, *out), forms, strict=True):
+        if not spec.integer and device_of(x) != key[1] and 0 not in form.shape:
+            raise ValueError(
+                f"{algorithm.name}: {spec.name} is on GPU {device_of(x)}, expected {key[1]} like the others"
+            )
+    for spec, x in zip(algorithm.outputs, out, strict=bool(out)):
+        if getattr(x, INTERFACE)["data"][1]:
+            raise ValueError(f"{algorithm.name}: out for {spec.name} is read-only, expected one that can be written")
     dtypes = {form.dtype for form in inputs if isinstance(form, Form)}
     if len(dtypes) > 1 or not dtypes <= {np.dtype(np.float64), np.dtype(np.float32)}:
         found = ", ".join(sorted(map(str, dtypes)))
@@ -202,6 +215,7 @@ def make_plan(algorithm: Algorithm, model: Any, given: Sequence[Any], out: Seque
         work=int(own) * BLOCK * blocks * dtype.itemsize,
         launch=prepared,
         places=[*(TABLE + k for k in there), WORK],
+        kept=filled.kept,
     )
 
 
@@ -227,8 +241,8 @@ def describe(algorithm: Algorithm, spec: Spec, form: Any, leading: tuple[int, ..
 def lie_apart(stride: int, step: int, size: int, count: int) -> bool:
     """Whether no two numbers of any samples are the same word: each sample lies before the next, or each number."""
     stride, step = abs(stride), abs(step)
-    if count <= 1 or size == 1:
-        return (size == 1 or step > 0) and (count <= 1 or stride > 0)
+    if count <= 1 or size <= 1:
+        return (size <= 1 or step > 0) and (count <= 1 or size == 0 or stride > 0)
     return stride > step * (size - 1) >= 1 or step > stride * (count - 1) >= 1
 
 
@@ -245,7 +259,9 @@ def chosen(algorithm: Algorithm, number: Number, given: int, count: int, device:
         return gpu_function(algorithm, number, given, SMALL[1], device.ordinal), SMALL[0]
     (blocks, registers), fewer = ROUNDS
     function = gpu_function(algorithm, number, given, registers, device.ordinal)
-    if driver.spilled(function) > SPILLED:
+    with device:
+        spilled = driver.spilled(function)
+    if spilled > SPILLED:
         blocks, registers = fewer
         function = gpu_function(algorithm, number, given, registers, device.ordinal)
     return function, blocks
@@ -254,22 +270,25 @@ def chosen(algorithm: Algorithm, number: Number, given: int, count: int, device:
 @functools.cache
 def gpu_function(algorithm: Algorithm, number: Number, given: int, registers: int, ordinal: int) -> Any:
     """A function on a device."""
-    _, code = native.prepare(algorithm, number, algorithm.present(given), native.GPU)
+    code = compile_ptx(algorithm, number, given).encode()
     with driver.device(ordinal):
         return driver.load(code, native.KERNEL, registers)
 
 
 def compile_ptx(algorithm: Algorithm, number: Number, given: int) -> str:
     """The PTX of an algorithm; works on a machine without a GPU."""
-    return native.prepare(algorithm, number, algorithm.present(given), native.GPU)[1].decode()
+    with native._lock:
+        return native.prepare(algorithm, number, algorithm.present(given), native.GPU)[1].decode()
 
 
 def device_tables(filled: Filled, number: Number, device: driver.Device) -> list[driver.Memory]:
     """The integers and reals of all parts, on a device."""
-    key = (device.ordinal, number)
-    if key not in filled.devices:
-        arrays = [array for part in filled.parts for array in part.arrays(number.bits)]
-        with device:
-            filled.devices[key] = [driver.Memory(array.shape, array.dtype, array) for array in arrays]
-    found: list[driver.Memory] = filled.devices[key]
-    return found
+    copies: list[driver.Memory] = []
+    for part in filled.parts:
+        key = (device.ordinal, number.bits)
+        if key not in part.devices:
+            with device:
+                made = [driver.Memory(array.shape, array.dtype, array) for array in part.arrays(number.bits)]
+            part.devices.setdefault(key, made)  # another thread may have been faster: plans hold these addresses
+        copies += part.devices[key]
+    return copies

@@ -50,7 +50,7 @@ def driver() -> Any:
     library.cuMemcpyHtoD_v2.argtypes = library.cuMemcpyDtoH_v2.argtypes = [c_void_p, c_void_p, c_size_t]
     library.cuStreamIsCapturing.argtypes = [c_void_p, c_void_p]
     library.cuPointerGetAttribute.argtypes = [c_void_p, c_int, c_void_p]
-    library.cuCtxPushCurrent_v2.argtypes = [c_void_p]
+    library.cuCtxPushCurrent_v2.argtypes = library.cuStreamSynchronize.argtypes = [c_void_p]
     library.cuMemsetD8Async.argtypes = [c_void_p, ctypes.c_ubyte, c_size_t, c_void_p]
     _check(library, library.cuInit(0), "starting the driver")
     return library
@@ -121,17 +121,18 @@ def current_device() -> int:
 
 
 def device_of(address: int) -> Device:
-    """The GPU that an address belongs to."""
+    """The GPU that an address belongs to; that of an empty array, the first."""
     ordinal = c_int()
-    call("cuPointerGetAttribute", byref(ordinal), ORDINAL, address)
+    if address:
+        call("cuPointerGetAttribute", byref(ordinal), ORDINAL, address)
     return device(ordinal.value)
 
 
 class Memory:
-    """An array of zeros or of numbers given, on the current device: for tables, and as a result where the library is not
-    known here. NumPy can copy it (`np.asarray`), and it is given back with the object."""
+    """An array on the current device: for tables, and as a result where the library is not known here. NumPy can copy it
+    (`np.asarray`), and it is given back with the object."""
 
-    def __init__(self, shape: tuple[int, ...], dtype: Any, content: Any = 0) -> None:
+    def __init__(self, shape: tuple[int, ...], dtype: Any, content: Any = None) -> None:
         self.shape, self.dtype, address = shape, np.dtype(dtype), c_void_p()
         self.how, self.ordinal, self.nbytes = (
             (shape, self.dtype),
@@ -144,24 +145,36 @@ class Memory:
         self.__cuda_array_interface__ = {
             "shape": shape, "typestr": self.dtype.str, "data": (self.address, False), "version": 3,
         }  # fmt: skip
-        self[...] = content
+        if content is not None:
+            self[...] = content
+
+    def __getitem__(self, place: Any) -> Any:
+        """A part of it, copied to NumPy."""
+        return np.asarray(self)[place]
 
     def __setitem__(self, place: Any, content: Any) -> None:
-        """All of it, whatever the place."""
+        """All of it."""
+        if place is not ...:
+            raise TypeError(f"an array of saltus on a GPU is written as a whole, array[...] = x, not at {place}")
         array = np.ascontiguousarray(np.broadcast_to(np.asarray(content, self.dtype), self.shape))
         with self.device:
             call("cuMemcpyHtoD_v2", self.address, array.ctypes.data, self.nbytes)
+            call("cuStreamSynchronize", None)  # streams that do not wait for others may read it at once
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         array = np.empty(self.shape, self.dtype)
         with self.device:
-            call("cuMemcpyDtoH_v2", array.ctypes.data, self.address, self.nbytes)  # waits for what is under way
+            call("cuCtxSynchronize")  # whatever stream it is made on
+            call("cuMemcpyDtoH_v2", array.ctypes.data, self.address, self.nbytes)
         return array if dtype is None else array.astype(dtype)
 
+    def __reduce__(self) -> Any:
+        raise TypeError("an array of saltus on a GPU cannot be copied or pickled, expected np.asarray(array)")
+
     def __del__(self) -> None:
-        if getattr(self, "address", 0):
-            with self.device:
-                self.device.library.cuMemFree_v2(self.address)
+        if getattr(self, "address", 0) and not self.device.library.cuCtxPushCurrent_v2(self.device.context):
+            self.device.library.cuMemFree_v2(self.address)
+            self.device.__exit__()
 
 
 def load(code: bytes, symbol: str, registers: int) -> c_void_p:

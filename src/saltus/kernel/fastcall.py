@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from llvmlite import ir
 
-from saltus.kernel.memory import META, STAGE, STRIDE
+from saltus.kernel.memory import META, ONE, STAGE, STRIDE
 from saltus.kernel.number import Number
 
 if TYPE_CHECKING:
@@ -138,6 +138,7 @@ class _Wrapper(_Writer):
         builder, algorithm = self.builder, self.algorithm
         handle, _ = self.array(self.argument(0), self.int64, 1)
         self.lengths = {name: self.load(handle, 8 * k, I64) for k, name in enumerate(self.algorithm.tables.sizes)}
+        self.lengths[ONE] = ir.Constant(I64, 1)
         sizes = dict(self.lengths)
         count, given = len(algorithm.arguments), sum(self.present[: len(algorithm.inputs)])
         self.pointers = builder.alloca(I64, size=count)

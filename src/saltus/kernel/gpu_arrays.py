@@ -72,7 +72,8 @@ class Library(NamedTuple):
 def library_of(cls: type) -> Library:
     """The library of a class of arrays."""
     makers = {"cupy": _cupy, "torch": _torch, "saltus": _ours}
-    return makers.get(cls.__module__.partition(".")[0], _any)()
+    modules = [base.__module__.partition(".")[0] for base in cls.__mro__]
+    return next((makers[name] for name in modules if name in makers), _any)()
 
 
 def device_of(x: Any) -> int:
@@ -81,10 +82,9 @@ def device_of(x: Any) -> int:
 
 
 def to_device(array: Any, like: Any) -> driver.Memory:
-    """A copy of a NumPy array on the device of another, in its precision."""
-    library = library_of(like.__class__)
-    with driver.device(library.device(like)):
-        return driver.Memory(array.shape, library.form(library.seen(like)[1]).dtype, array)
+    """A copy of a NumPy array, on the device of another."""
+    with driver.device(device_of(like)):
+        return driver.Memory(array.shape, array.dtype, array)
 
 
 def _cupy() -> Library:
@@ -108,7 +108,7 @@ def _torch() -> Library:
         seen=lambda x: (
             (x.data_ptr(), (x.shape, x.stride(), x.dtype)) if x.is_cuda and not x.requires_grad else (None, "refused")
         ),
-        form=lambda seen: Form(tuple(seen[0]), seen[1], np.dtype(str(seen[2]).removeprefix("torch."))),
+        form=lambda seen: Form(tuple(seen[0]), seen[1], np.dtype(getattr(np, str(seen[2])[6:], object))),
         address=lambda x: x.data_ptr(),
         device=lambda x: x.get_device(),
         stream=lambda x: torch.cuda.current_stream(x.device).cuda_stream,

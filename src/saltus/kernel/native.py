@@ -39,8 +39,11 @@ _lock = threading.RLock()
 HERE = Path(saltus.kernel.__file__).parent
 
 CODE = (
+    "algorithm",
     "assembly",
     "compile",
+    "directional",
+    "dual",
     "entries",
     "expressions",
     "fastcall",
@@ -52,6 +55,9 @@ CODE = (
     "push",
     "push_along",
     "pushcall",
+    "quad",
+    "scalar",
+    "tables",
     "target",
     "transfer",
     "tuples",

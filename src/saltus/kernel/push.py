@@ -1,6 +1,6 @@
 """Directional derivatives in native code: an algorithm run on dual numbers, over samples and over chunks of directions.
 
-    push(ints, reals, pointers, meta, work, start, stop)      samples start ... stop - 1, each along all directions
+    push(handle, pointers, meta, work, start, stop)      samples start ... stop - 1, each along all directions
 
 The tables are those of `many` (see entries.py), with a second row for each argument: `pointers[total + 1 + j]` holds the
 slopes of argument j (0: it is constant), `meta` how far apart those of two samples (STRIDE) and two directions (STEP) lie.

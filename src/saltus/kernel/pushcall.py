@@ -28,7 +28,7 @@ from saltus.kernel.fastcall import (
     TYPE,
     _Wrapper,
 )
-from saltus.kernel.memory import META, STAGE, STEP, STRIDE, Layout
+from saltus.kernel.memory import META, ONE, STAGE, STEP, STRIDE, Layout
 from saltus.kernel.number import Number
 from saltus.kernel.target import packet
 
@@ -58,6 +58,7 @@ class _PushWrapper(_Wrapper):
         builder, algorithm, total = self.builder, self.algorithm, len(self.algorithm.arguments)
         handle, _ = self.array(self.argument(0), self.int64, 1)
         self.lengths = {name: self.load(handle, 8 * k, I64) for k, name in enumerate(self.algorithm.tables.sizes)}
+        self.lengths[ONE] = ir.Constant(I64, 1)
         sizes = dict(self.lengths)
         self.pointers = builder.alloca(I64, size=2 * total + 1)
         self.meta = builder.alloca(I64, size=(2 * total + 1) * META)

@@ -4,7 +4,7 @@ A part brings sizes (how many records its groups have, see memory.py), two layou
 algorithm names the parts that its kernels read; they see them as one named tuple, sizes first. The parts of a model are
 filled on first use, once, whatever algorithms read them.
 
-    handle: the sizes, then the address of every group of every part's integers and reals; of reals in single precision again
+    handle: the sizes; the addresses of the groups of all parts' integers and reals; the same with reals in single precision
 """
 
 from __future__ import annotations
@@ -76,8 +76,9 @@ class Filled:
         for part in tables.parts:
             self.sizes |= part.measure(source)
         self.parts = [source.parts.get(part) or filled_part(part, source, self.sizes) for part in tables.parts]
-        self.devices: dict[Any, Any] = {}
         self.plans: dict[Any, Any] = {}
+        self.kept: list[Any] = []
+        """What graphs of a GPU work with: it stays as long as the model."""
         words = [self.sizes[name] for name in tables.sizes]
         for bits in (64, 32):
             words += self.addresses([array.ctypes.data for part in self.parts for array in part.arrays(bits)], bits)
@@ -104,6 +105,8 @@ class FilledPart:
         self.reals32 = self.reals.astype(np.float32)
         for array in (self.ints, self.reals, self.reals32):
             array.setflags(write=False)
+        self.devices: dict[Any, Any] = {}
+        """Copies on GPUs."""
 
     def arrays(self, bits: int) -> tuple[NDArray[Any], NDArray[Any]]:
         """Integers, and reals of a precision."""

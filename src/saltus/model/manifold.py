@@ -204,7 +204,7 @@ def with_axis(u: ArrayLike, like: Any) -> Any:
     if on_gpu(u):
         return u[..., None]
     numbers = real_numbers(u, "interpolate: u")[..., None]
-    return to_device(numbers, like) if on_gpu(like) else numbers
+    return to_device(numbers.astype(f"f{like.dtype.itemsize}"), like) if on_gpu(like) else numbers
 
 
 def random_configuration(model: Model, seed: int | np.random.Generator, shape: int | tuple[int, ...] = ()) -> Array:

@@ -202,12 +202,15 @@ class Model:
 
     @cached_property
     def filled(self) -> dict[Any, Any]:
-        """The tables that kernels see of the model, as they are asked for (kernel/tables.py); and their parts:"""
-        return {}
+        """The tables that kernels see of the model, as they are asked for (kernel/tables.py)."""
+        found: dict[Any, Any] = self.__dict__.setdefault("filled", {})  # another thread may have been faster
+        return found
 
     @cached_property
     def parts(self) -> dict[Any, Any]:
-        return {}
+        """The parts of these tables, each filled once."""
+        found: dict[Any, Any] = self.__dict__.setdefault("parts", {})
+        return found
 
     @cached_property
     def coupling(self) -> Coupling | None:

@@ -1,4 +1,4 @@
-"""What kernels see of a model: a tree of bodies in canonical frames, in two flat tables.
+"""What kernels see of a model: a tree of bodies in canonical frames, one part of their tables (kernel/tables.py).
 
 A canonical frame is a joint frame turned so that the axis of a revolute or prismatic joint is z. Kernels then have one
 case for each of them and no multiplication by zero. The motion subspace S of every joint is a set of unit vectors of
