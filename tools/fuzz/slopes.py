@@ -29,6 +29,10 @@ FACTOR = 20.0
 """How many times machine epsilon, times the condition numbers of M and of the Delassus matrix, slopes under constraints may
 be off."""
 
+SEAM = 0.1
+"""Where doubts are larger than so much of a slope, its steps lead over a jump: the angle of a joint that follows a continuous
+one jumps where that one has turned by pi."""
+
 Point = dict[str, Array]
 
 
@@ -101,6 +105,8 @@ def free(rng: np.random.Generator) -> Iterator[str]:
         inputs, along = (*here.values(), *more), (*direction.values(), *[None] * len(more))
         slope, doubts = slope_of(lambda x: theirs(model, *x.values(), *more), model, here, direction)  # noqa: B023
         right, doubt = slope / unit(u), float(np.max(doubts / unit(u), initial=0.0))
+        if doubt > SEAM * float(np.abs(right).max(initial=0.0)) + SEAM:
+            continue
         value = np.asarray(theirs(model, *inputs)) / unit(u)
         modes = ["ad", *(["analytical"] if ours in REGISTERED else [])] if model.coupling is None else []
         modes += ["fd", "fdc"] if u.length == 1.0 else []
