@@ -30,8 +30,8 @@ FACTOR = 20.0
 be off."""
 
 SEAM = 0.1
-"""Where doubts are larger than so much of a slope, its steps lead over a jump: the angle of a joint that follows a continuous
-one jumps where that one has turned by pi."""
+"""Where doubts are larger than so much of a slope, its steps lead over a jump: the angle of a joint that follows a
+continuous one jumps where that one has turned by pi."""
 
 Point = dict[str, Array]
 
