@@ -80,6 +80,9 @@ class Pretended:
         self.shape, self.dtype = shape, np.dtype(dtype)
         self.__cuda_array_interface__ = {"shape": shape, "typestr": dtype, "data": (address, False), "strides": None}
 
+    def __setitem__(self, place: Any, value: float) -> None:
+        """There is no memory to poison."""
+
 
 class Launched:
     """What a driver would be told: it stands for a GPU with two processors."""
@@ -91,6 +94,7 @@ class Launched:
         monkeypatch.setattr(driver, "device", lambda ordinal: self)
         monkeypatch.setattr(driver, "device_of", lambda address: self)
         monkeypatch.setattr(driver, "is_capturing", lambda stream: False)
+        monkeypatch.setattr(driver, "call", lambda *_: None)
         monkeypatch.setattr(driver, "Launch", lambda function, blocks, threads, words: self.take(blocks, words))
         monkeypatch.setattr(driver, "Memory", lambda shape, dtype, content=None: Pretended(shape, np.dtype(dtype).str))
         monkeypatch.setattr(Pretended, "address", 1 << 40, raising=False)
