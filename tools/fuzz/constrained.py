@@ -242,7 +242,8 @@ def judge(
         rounded = min(10.0 * float(np.finfo(dtype).eps) * problem.felt(forces), 10.0 * WORST * problem.size)
         yield from off("accelerations by forces", problem.pushed(forces), a, problem.size, 0, 10.0, rounded)
         if problem.unique:
-            yield from off("forces", forces, force, float(np.abs(force).max(initial=0.0)), 1)
+            rounded = float(np.finfo(dtype).eps) * problem.carried()
+            yield from off("forces", forces, force, float(np.abs(force).max(initial=0.0)), 1, more=rounded)
     regular = problem.singular > RANK
     if status == sl.Status.LEAST_SQUARES and contradictory and (problem.singular[regular] > SLOW).all():
         # Forces on what cannot be met grow by 1 / mu, and accelerations lose as many digits of what the user chose.

@@ -209,8 +209,7 @@ def shaken(rng: np.random.Generator, u: Units, s: Sample, by: float) -> tuple[Un
 
 def sensitivity(rng: np.random.Generator, u: Units, constraints: Sequence[sl.Constraint], mu: Array, s: Sample,
                 epsilon: float) -> tuple[float, float]:  # fmt: skip
-    """By how much accelerations and forces change if everything is rounded to so many digits: conditioning, measured; and
-    forces also if accelerations are, in each term of the equations of motion."""
+    """By how much accelerations and forces change if everything is rounded to so many digits: conditioning, measured."""
     by = max(epsilon, 1e-9)
     right = Problem.of(u, constraints, mu, s)
     changes = []
@@ -218,7 +217,7 @@ def sensitivity(rng: np.random.Generator, u: Units, constraints: Sequence[sl.Con
         near = Problem.of(*_with(shaken(rng, u, s, by), constraints, mu))
         changes.append([np.abs(x - y).max(initial=0.0) for x, y in zip(near.solution, right.solution, strict=True)])
     a, forces = np.max(changes, axis=0) * epsilon / by
-    return float(a), float(forces + epsilon * right.carried())
+    return float(a), float(forces)
 
 
 def _with(near: tuple[Units, Sample], constraints: Sequence[sl.Constraint], mu: Array) -> tuple[Any, ...]:
