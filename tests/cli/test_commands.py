@@ -36,10 +36,19 @@ def printed(*arguments: str) -> str:
     return result.output
 
 
+# Whoever is started in the background of a shell has Ctrl-C ignored, and so have those that they start.
+STARTED = """
+from signal import SIGINT, default_int_handler, signal
+signal(SIGINT, default_int_handler)
+from saltus.cli import app
+app()
+"""
+
+
 def started(*arguments: str) -> subprocess.Popen[str]:
     """The command in a process of its own."""
     return subprocess.Popen(
-        [sys.executable, "-c", "from saltus.cli import app; app()", *arguments],
+        [sys.executable, "-c", STARTED, *arguments],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         env=os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
     )  # fmt: skip

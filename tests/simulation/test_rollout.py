@@ -125,6 +125,28 @@ def test_progress_and_no_steps_at_all() -> None:
     assert start.t.tolist() == [0] and start.q.tolist() == [[0.1]] and start.v.tolist() == [[0.2]]
 
 
+@pytest.mark.parametrize("samples", [(), (3,)], ids=["one", "three"])
+def test_numpy_is_given_no_members_of_enumerations(monkeypatch: pytest.MonkeyPatch, samples: tuple[int, ...]) -> None:
+    """It looks for attributes of them, in Python, and drops whatever is raised meanwhile: every second Ctrl-C."""
+    linkage = sl.load_robot("four_bar")
+    closed = sl.ConstrainedDynamics(linkage, sl.model_loops(linkage), method="prox_ltl")
+    q, v = np.tile(linkage.neutral(), (*samples, 1)), np.zeros((*samples, linkage.nv))
+    sl.rollout(closed, q, v, duration=1e-3)  # compiles, and fills tables
+    asked: list[str] = []
+
+    def attribute(cls: type, name: str) -> Any:
+        asked.append(name)
+        raise AttributeError(name)
+
+    monkeypatch.setattr(type(sl.Status), "__getattr__", attribute, raising=False)
+    np.where(True, sl.Status.CONVERGED, 0)
+    assert "__array_function__" in asked
+    asked.clear()
+    sl.rollout(closed, q, v, duration=0.01)
+    sl.rollout(linkage, q, v, duration=0.01)
+    assert not [name for name in asked if name.startswith("__array")]
+
+
 def test_an_interrupted_rollout_keeps_its_states() -> None:
     def interrupt(done: int, steps: int) -> None:
         if done == 7:

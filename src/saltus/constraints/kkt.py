@@ -51,8 +51,8 @@ def report_on(problem: ConstrainedModel, J: Array, goal: Array, a: Array, left: 
     imbalance = np.abs(left).max(-1, initial=0.0) / np.maximum(size, np.finfo(size.dtype).tiny)
     summed = (_times(np.abs(J), np.abs(a)) / scale).max(-1, initial=0.0)
     met = residual <= np.maximum(problem.tolerance, SUMMED * problem.rounding * summed)
-    status = np.where(met, Status.CONVERGED, Status.LEAST_SQUARES)
-    status = np.where(imbalance <= problem.settled, status, Status.INACCURATE)  # also if something is NaN
+    status = np.where(met, int(Status.CONVERGED), int(Status.LEAST_SQUARES))
+    status = np.where(imbalance <= problem.settled, status, int(Status.INACCURATE))  # also if something is NaN
     zero = np.zeros_like(residual)
     return np.stack([zero + 1, residual, zero, imbalance, status], -1)
 

@@ -13,7 +13,10 @@ from saltus.kernel.driver import Memory
 
 
 class Status(IntEnum):
-    """How an iteration ended."""
+    """How an iteration ended.
+
+    NumPy should be given `int(Status.X)`: it looks for attributes of a member, and loses a Ctrl-C that comes meanwhile.
+    """
 
     CONVERGED = 0  # all constraints are met to the tolerance, and so are the equations of motion
     LEAST_SQUARES = (
@@ -75,5 +78,5 @@ class Reported:
         """(...) of `Status`; one sample's is a member."""
         status = self.report[..., 4]
         if isinstance(status, np.ndarray | np.floating):
-            status = np.where(np.isnan(status), Status.INVALID, status)
+            status = np.where(np.isnan(status), int(Status.INVALID), status)
         return Status(int(status)) if status.ndim == 0 else whole(status)

@@ -328,6 +328,6 @@ def solve_along(
     outputs, changes = push_forward(algorithm, dynamics.problem, (*given[:3], *rest), slopes)
     a, forces, report = outputs
     da, dforces, least = changes
-    if (least < REDUNDANT).any() or (report[..., 4] == Status.LEAST_SQUARES).any():
+    if (least < REDUNDANT).any() or (report[..., 4] == int(Status.LEAST_SQUARES)).any():
         return None
     return Solution(a, forces, report), (da, dforces)

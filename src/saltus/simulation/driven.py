@@ -51,7 +51,7 @@ class Driven:
         self.tau = np.zeros(self._model.nv, real)
         self.forces = self._start = np.zeros((*leading, self.nm), real)
         self.active = np.zeros((*leading, self.nc), real)
-        self.status = np.full(leading, Status.CONVERGED)
+        self.status = np.full(leading, int(Status.CONVERGED))
         """(...) the worst of the solver since it was set."""
         self._masks = masks if callable(masks) else np.broadcast_to(masks, (*leading, *masks.shape[-2:])).astype(real)
 
@@ -64,8 +64,11 @@ class Driven:
         if self._constrained is None:
             return aba(self._model, q, v, tau, on_invalid=self._on_invalid)
         solution = self._constrained.solve(q, v, tau, self.active, start=self._start, on_invalid=self._on_invalid)
-        self.forces, self.status = solution.forces, np.maximum(self.status, solution.status)
-        met = np.asarray(solution.status) == Status.CONVERGED
+        status = solution.status
+        if status.__class__ is Status:
+            status = np.array(int(status))
+        self.forces, self.status = solution.forces, np.maximum(self.status, status)
+        met = status == int(Status.CONVERGED)
         # Forces on what cannot be met grow with every iteration: they are no start.
         self._start = self.forces if met.all() else np.where(met[..., None], self.forces, 0.0)
         return solution.a

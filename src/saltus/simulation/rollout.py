@@ -163,7 +163,7 @@ def rollout(
 
     def begin(k: int, q: Array, v: Array) -> tuple[Array, Array]:
         """Records state k, and what acts on it from there on; its velocity, after an impact if any, and acceleration."""
-        driven.status = np.full(leading, Status.CONVERGED)
+        driven.status = np.full(leading, int(Status.CONVERGED))
         whole.q[..., k, :], whole.v[..., k, :] = q, v
         whole.v[..., k, :] = v = driven.switch(k, t[k], q, v)
         if held and k % held == 0:
@@ -179,7 +179,7 @@ def rollout(
 
     def note(k: int) -> None:
         """Records the status of the step from k on, and that robots which are lost have nothing else to record."""
-        whole.status[..., k] = np.where(gone, Status.INVALID, driven.status)
+        whole.status[..., k] = np.where(gone, int(Status.INVALID), driven.status)
         if gone.any():
             for array in (whole.q, whole.v, whole.tau, whole.forces, whole.active):
                 array[..., k, :][gone] = np.nan
@@ -212,7 +212,7 @@ def rollout(
 
 def _warn_of(motion: Trajectory) -> None:
     """Whoever does not look at the status should know that there is something to see."""
-    missed = (motion.status > Status.CONVERGED) & (motion.status < Status.INVALID)
+    missed = (motion.status > int(Status.CONVERGED)) & (motion.status < int(Status.INVALID))
     if missed.any():
         first = motion.t[np.argwhere(missed)[:, -1].min()]
         worst = Status(int(motion.status[missed].max())).name
