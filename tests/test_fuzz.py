@@ -80,6 +80,7 @@ def test_judge_notices() -> None:
 FOUND = [
     ("constrained", 541537592377),  # prox_pv ended before its forces were right
     ("constrained", 713701246686),  # kkt took rounding for the rank of rows that nothing moves
+    ("constrained", 428117845159),  # NaN that the largest of several numbers had lost: LEAST_SQUARES
     ("constrained", 775372335919),  # a status counted radians as metres
     ("matrices", 51594134562),  # quaternions of single precision are not of unit length in double
     ("matrices", 665755341137),  # pivots of doubled rows vanished in single precision: factors of NaN

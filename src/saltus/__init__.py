@@ -18,6 +18,7 @@ from saltus.constraints.dynamics import ConstrainedDynamics, Solution
 from saltus.constraints.impact import Impact
 from saltus.constraints.inverse_dynamics import InverseDynamics
 from saltus.constraints.report import Status
+from saltus.constraints.specialise import specialise
 from saltus.derivatives.aba import ABADerivatives, aba_derivatives
 from saltus.derivatives.centroidal import (
     CenterOfMassDerivatives,
@@ -215,6 +216,7 @@ __all__ = [
     "save_urdf",
     "second_directional",
     "set_threads",
+    "specialise",
     "step_derivatives",
     "task_torques",
     "torch_function",

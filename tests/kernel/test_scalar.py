@@ -276,3 +276,21 @@ def test_the_measure_can_fail() -> None:
     assert 2.5 < worst(wrong, mpmath.sin, np.float64, x)[0] < 3.6
     wrong[0, 5] = np.nan
     assert worst(wrong, mpmath.sin, np.float64, x)[0] == np.inf
+
+
+@algorithm(inputs={"x": "nv", "y": "nv"}, outputs={"smaller": "nv", "larger": "nv"})
+def _extremes(tree, x, y, w, smaller, larger):
+    for k in range(tree.nv):
+        a, b = sqrt(ld(x, k)), sqrt(ld(y, k))
+        st(smaller, k, minimum(a, b))
+        st(larger, k, maximum(a, b))
+
+
+@pytest.mark.parametrize("shape", [(), (5,)], ids=["one", "packets"])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_extremes_keep_nan_wherever_it_stands(shape: tuple[int, ...], dtype: Any) -> None:
+    x, y = np.ones((2, *shape, LENGTH), dtype)
+    x[..., ::3], y[..., 1::3] = -1.0, -1.0  # whose roots are NaN
+    for found in _extremes.call(MODEL, (x, y)):
+        np.testing.assert_array_equal(np.isnan(found), (x < 0) | (y < 0))
+        assert (found[(x > 0) & (y > 0)] == 1.0).all()

@@ -170,8 +170,7 @@ def check(rng: np.random.Generator) -> Iterator[str]:
         for k, (problem, shift) in enumerate(zip(problems, measured, strict=True)):
             at = () if alone else (k,)
             found = solution.a[at], solution.forces[at], int(np.asarray(solution.status)[at])
-            matrix = method in ("kkt", "prox_ltl", "prox_ltls")
-            wrong = judge(u, constraints, problem, shift, found, dtype, dynamics.tolerance, bool(mu), matrix)
+            wrong = judge(u, constraints, problem, shift, found, dtype, dynamics.tolerance, bool(mu))
             yield from (f"{about}, sample {k}: {text}" for text in wrong)
 
 
@@ -201,10 +200,10 @@ def arguments(samples: list[Sample], dtype: str, alone: bool, users: bool) -> di
 
 def judge(
     u: Units, constraints: list[sl.Constraint], problem: Problem, shift: Callable[[], tuple[float, float]],
-    found: tuple[Array, Array, int], dtype: str, tolerance: float, chosen: bool = False, matrix: bool = False,
+    found: tuple[Array, Array, int], dtype: str, tolerance: float, chosen: bool = False,
 ) -> Iterator[str]:  # fmt: skip
     """What is wrong with accelerations, forces and status of one sample; `shift` is its sensitivity, and whether mu was
-    chosen by the user, and the method factors the matrix of inertias: in double, it loses what its condition takes."""
+    chosen by the user."""
     a, forces, status = found
     if a.dtype != dtype or forces.dtype != dtype:
         yield f"types {a.dtype} and {forces.dtype}"
@@ -218,10 +217,11 @@ def judge(
     contradictory = problem.clear and problem.miss > CONTRADICTORY[dtype]
     tally[f"{dtype} {name}{', contradictory' if contradictory else ''}"] += 1
 
-    near = float((np.abs(problem.solution[0] * u.v) * levers(u.model, constraints)).max(initial=0.0))
+    fall = float(np.abs(u.model.gravity).max())
+    near = float((np.abs(problem.solution[0] * u.v) * levers(u.model, constraints)).max(initial=fall))
     limit = max(tolerance, float(np.finfo(dtype).eps) * near)  # as convergence.py has it
     stopped = problem.left(limit / row_units(u, constraints))
-    lost = float(np.finfo("f8").eps * np.linalg.cond(problem.M)) if matrix else 0.0
+    lost = problem.lost
 
     def off(
         what: str, ours: Array, right: Array, size: float, which: int, times: float = 1.0, more: float = 0.0

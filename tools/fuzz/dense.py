@@ -119,6 +119,13 @@ class Problem:
         return L, solve_triangular(L, self.rest, lower=True), np.linalg.svd(A, full_matrices=False)
 
     @cached_property
+    def lost(self) -> float:
+        """How many digits the factors of M cost, here and in methods that factor it: of its condition, what no choice of
+        units takes away."""
+        unit = 1.0 / np.sqrt(np.diag(self.M))
+        return float(np.finfo("f8").eps * np.linalg.cond(unit[:, None] * self.M * unit))
+
+    @cached_property
     def singular(self) -> Array:
         """Singular values of the weighted rows, relative to the largest, or to that of a row that hardly moves: where
         nothing moves, all are rounding."""

@@ -32,6 +32,7 @@ from saltus.constraints.measure import contact_goal, largest_row, load_rows, sto
 from saltus.constraints.tables import SUPPORTS, constrained
 from saltus.kernel import Layout, kernel, ld, lift, maximum, select, some, st, zero
 from saltus.model.joint_kernels import add_along, add_motion, carried, component, joint_placement, joint_turn
+from saltus.model.tree import HEAVY
 from saltus.spatial.algebra import (
     SE3,
     Force,
@@ -61,6 +62,7 @@ WORK = Layout(
     outputs={"a": "nv", "forces": "nm", "report": "5"},
     work=WORK,
     inverts_inertia=True,
+    own_code=HEAVY,
 )
 def _constrained_aba(tree, q, v, tau, active, target, start, w, a, forces, report):
     o = zero(q)

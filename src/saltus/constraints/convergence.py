@@ -97,7 +97,7 @@ def goes_on(tree, residual, change, step, before, near):
 def conclude(tree, count, residual, change, step, allowed, report):
     """Write the report: iterations, residual, change, imbalance and status. NaN never looks like a success."""
     o, most = count * 0.0, allowed * BARELY + NOTHING
-    met, still = less(residual, most), less(change + residual * 0.0, most)
+    met, still = less(residual, most), less(change + (residual - residual), most)
     best = select(met, o + CONVERGED, select(still, o + LEAST_SQUARES, o + STOPPED))
     rough = select(less(most, minimum(residual, change)), o + STOPPED, o + INACCURATE)
     st(report, 0, count)

@@ -32,6 +32,7 @@ from saltus.constraints.report import Reported
 from saltus.constraints.system import aim_rows, collect_bodies, move_bodies, take_rows
 from saltus.constraints.tables import MOVERS, constrained
 from saltus.kernel import ld, st, zero
+from saltus.model.tree import HEAVY
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +50,7 @@ class Impact(Reported):
     outputs={"after": "nv", "impulses": "nm", "report": "5"},
     work=WORK,
     inverts_inertia=True,
+    own_code=HEAVY,
 )
 def _impact(tree, q, v, active, restitution, rows, w, after, impulses, report):
     nv, o = tree.nv, zero(q)

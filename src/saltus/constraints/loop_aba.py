@@ -38,6 +38,7 @@ from saltus.constraints.six import Six, act_six, less_product, row, symmetric_pa
 from saltus.constraints.tables import SUPPORTS, TIES, constrained
 from saltus.kernel import Layout, kernel, ld, less, lift, maximum, select, some, st, zero
 from saltus.model.joint_kernels import add_along, add_motion, carried, component, joint_placement, joint_turn
+from saltus.model.tree import HEAVY
 from saltus.spatial.algebra import (
     SE3,
     Force,
@@ -74,6 +75,7 @@ WORK = Layout(
     outputs={"a": "nv", "forces": "nm", "report": "5"},
     work=WORK,
     inverts_inertia=True,
+    own_code=HEAVY,
 )
 def _loop_aba(tree, q, v, tau, active, target, start, w, a, forces, report):
     o = zero(q)

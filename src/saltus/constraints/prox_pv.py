@@ -34,6 +34,7 @@ from saltus.constraints.prox_ltl import ROUNDING
 from saltus.constraints.tables import PLACES, constrained
 from saltus.kernel import Layout, fabs, kernel, ld, less, lift, maximum, select, some, st, zero
 from saltus.model.joint_kernels import add_along, carried, component, joint_placement
+from saltus.model.tree import HEAVY
 from saltus.spatial.algebra import SE3, Force, Motion, Vec2, Vec3, act_force, act_inv, cross_force, power
 from saltus.spatial.inertia import Sym6, act_sym6, add_rigid, as_sym6, column, without
 
@@ -58,6 +59,7 @@ WORK = Layout(
     outputs={"a": "nv", "forces": "nm", "report": "5"},
     work=WORK,
     inverts_inertia=True,
+    own_code=HEAVY,
 )
 def _prox_pv(tree, q, v, tau, active, target, start, w, a, forces, report):
     o = zero(q)

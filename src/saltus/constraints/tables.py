@@ -20,7 +20,7 @@ from saltus.kernel import Algorithm, Layout, Part, Tables, declare
 from saltus.kernel.tables import FilledPart, filled_part
 from saltus.model.checks import Array, ModelError
 from saltus.model.model import Model
-from saltus.model.tree import CONFIGURATIONS, TREE, canonical_rotation, se3, seen_from
+from saltus.model.tree import CONFIGURATIONS, TREE, canonical_rotation, extent, se3, seen_from
 from saltus.spatial.algebra import SE3, Force, Mat3, Motion, Sym3, Vec3, act_force
 from saltus.spatial.inertia import Sym6
 
@@ -59,6 +59,7 @@ class ConstrainedModel:
             model.nq,
             model.nv,
         )
+        self.specialised = model.specialised
         self.weightless, self.refuse_weightless = model.weightless, model.refuse_weightless
         self.typical = typical  # entry of the Delassus matrix
         self.plan, self.passive, self.thorough = plan, passive, np.dtype(dtype) == np.float32
@@ -71,6 +72,7 @@ class ConstrainedModel:
         self.nc, self.nm = len(self.constraints), sum(constraint.dim for constraint in self.constraints)
         self.nu = sum(constraint.dim for constraint in self.constraints if constraint.dofs)
         self.filled: dict[Tables, Any] = {}
+        self.quick: dict[Any, Any] = {}
         self.parts: dict[Part, FilledPart] = {TREE: filled_part(TREE, model, TREE.measure(model))}
 
     @cached_property
@@ -335,7 +337,7 @@ PASSIVE = Part((), Layout(one=named("passives"), nv=named("passive")), Layout(),
 
 @cache
 def tables(*reads: Part) -> Tables:
-    return Tables([TREE, CONSTRAINTS, *reads], CONFIGURATIONS)
+    return Tables([TREE, CONSTRAINTS, *reads], CONFIGURATIONS, extent)
 
 
 def constrained(*reads: Part, **declaration: Any) -> Callable[[Callable[..., Any]], Algorithm]:

@@ -26,7 +26,7 @@ from saltus.dynamics.rnea import external_force, nonlinear_effects
 from saltus.kernel import Layout, kernel, ld, st, zero
 from saltus.model.joint_kernels import add_along, add_motion, carried, component, joint_placement, joint_turn
 from saltus.model.model import Model
-from saltus.model.tree import algorithm
+from saltus.model.tree import HEAVY, algorithm
 from saltus.spatial.algebra import Force, Motion, Vec2, Vec3, act_force, act_inv, cross_force, power
 from saltus.spatial.inertia import Sym6, act_sym6, add_rigid, as_sym6, column, without
 
@@ -110,6 +110,7 @@ def articulate(tree, q, v, tau, forces, w, a, kept):
     outputs={"a": "nv"},
     work=WORK,
     inverts_inertia=True,
+    own_code=HEAVY,
 )
 def _aba(tree, q, v, tau, forces, w, a):
     articulate(tree, q, v, tau, forces, w, a, None)

@@ -18,7 +18,7 @@ from saltus.dynamics.frame import store_column
 from saltus.kernel import Layout, kernel, less, lift, select, st, zero
 from saltus.model.joint_kernels import add_motion, carried, joint_placement, joint_turn
 from saltus.model.model import Model
-from saltus.model.tree import algorithm
+from saltus.model.tree import LIGHT, algorithm
 from saltus.spatial.algebra import Force, Motion, Sym3, Vec2, Vec3, act_force, act_inv, cross, cross_force
 from saltus.spatial.inertia import Rigid
 
@@ -29,7 +29,7 @@ def center_or_origin(moment, mass):
     return moment * (1.0 / select(less(0.0, mass), mass, lift(1.0, mass)))
 
 
-@algorithm(inputs={"q": "nq"}, outputs={"A": "6 nv"}, work=Layout(**COMPOSITE))
+@algorithm(inputs={"q": "nq"}, outputs={"A": "6 nv"}, work=Layout(**COMPOSITE), own_code=LIGHT)
 def _centroidal_momentum_matrix(tree, q, w, A):
     mass, moment = place_bodies(tree, q, w)
     center, o = center_or_origin(moment, mass), zero(q)
@@ -78,7 +78,7 @@ PLACES = {"turn": Vec2, "moment": Vec3, "mass": None}
 MOTIONS = PLACES | {"velocity": Motion, "acceleration": Motion, "momentum": Force, "rate": Force}
 
 
-@algorithm(inputs={"q": "nq"}, outputs={"com": "3"}, work=Layout(nj=PLACES))
+@algorithm(inputs={"q": "nq"}, outputs={"com": "3"}, work=Layout(nj=PLACES), own_code=LIGHT)
 def _center_of_mass(tree, q, w, com):
     gather_momentum(tree, q, None, None, w)
     st(com, 0, w.moment[0] * (1.0 / w.mass[0]))
@@ -88,6 +88,7 @@ def _center_of_mass(tree, q, w, com):
     inputs={"q": "nq", "v": "nv", "a": "nv optional"},
     outputs={"com": "3", "h": "6", "dh": "6"},
     work=Layout(nj=MOTIONS),
+    own_code=LIGHT,
 )
 def _centroidal_momentum(tree, q, v, a, w, com, h, dh):
     gather_momentum(tree, q, v, a, w)

@@ -20,7 +20,7 @@ from saltus.arrays import Array, ArrayLike, OnInvalid
 from saltus.kernel import Layout, kernel, st_symmetric, zero
 from saltus.model.joint_kernels import axis_seen_from, joint_placement, placed_after
 from saltus.model.model import Model
-from saltus.model.tree import algorithm
+from saltus.model.tree import LIGHT, algorithm
 from saltus.spatial.algebra import SE3, Mat3, Motion, Sym3, Vec2, Vec3, power
 from saltus.spatial.inertia import Rigid, act_solid
 
@@ -87,7 +87,7 @@ def join_bodies(tree, w, M):
                 j = tree.above[j]
 
 
-@algorithm(inputs={"q": "nq"}, outputs={"M": "nv nv symmetric zeroed"}, work=Layout(**COMPOSITE))
+@algorithm(inputs={"q": "nq"}, outputs={"M": "nv nv symmetric zeroed"}, work=Layout(**COMPOSITE), own_code=LIGHT)
 def _crba(tree, q, w, M):
     inertia_matrix(tree, q, w, M)
 

@@ -12,11 +12,11 @@ from saltus.dynamics.centroidal import PLACES, gather_momentum
 from saltus.kernel import Layout, ld, st, zero
 from saltus.model.joint_kernels import add_motion, joint_placement, joint_turn
 from saltus.model.model import Model
-from saltus.model.tree import algorithm
+from saltus.model.tree import LIGHT, algorithm
 from saltus.spatial.algebra import Motion, Vec3, act_inv, dot, power
 
 
-@algorithm(inputs={"q": "nq", "v": "nv"}, outputs={"energy": "1"}, work=Layout(nj={"velocity": Motion}))
+@algorithm(inputs={"q": "nq", "v": "nv"}, outputs={"energy": "1"}, work=Layout(nj={"velocity": Motion}), own_code=LIGHT)
 def _kinetic_energy(tree, q, v, w, energy):
     o = zero(q)
     total = o
@@ -31,7 +31,7 @@ def _kinetic_energy(tree, q, v, w, energy):
     st(energy, 0, 0.5 * total)
 
 
-@algorithm(inputs={"q": "nq"}, outputs={"energy": "1"}, work=Layout(nj=PLACES))
+@algorithm(inputs={"q": "nq"}, outputs={"energy": "1"}, work=Layout(nj=PLACES), own_code=LIGHT)
 def _potential_energy(tree, q, w, energy):
     gather_momentum(tree, q, None, None, w)
     st(energy, 0, -dot(tree.gravity[0], w.moment[0]))

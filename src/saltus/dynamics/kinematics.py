@@ -12,7 +12,7 @@ from saltus.arrays import Array, ArrayLike, OnInvalid
 from saltus.kernel import Layout, kernel, st, zero
 from saltus.model.joint_kernels import add_motion, carried, joint_placement, joint_turn, placed_after
 from saltus.model.model import Model
-from saltus.model.tree import algorithm
+from saltus.model.tree import LIGHT, algorithm
 from saltus.spatial.algebra import SE3, Mat3, Motion, Vec3, act_inv, transpose
 
 
@@ -55,12 +55,12 @@ def place_joints(tree, q, w, placements):
         store_matrix(placements, i, SE3(X.R @ transpose(tree.turned[i]), X.p))
 
 
-@algorithm(inputs={"q": "nq"}, outputs={"placements": "nj 4 4"}, work=Layout(nj={"place": SE3}))
+@algorithm(inputs={"q": "nq"}, outputs={"placements": "nj 4 4"}, work=Layout(nj={"place": SE3}), own_code=LIGHT)
 def _joint_placements(tree, q, w, placements):
     place_joints(tree, q, w, placements)
 
 
-@algorithm(inputs={"q": "nq"}, outputs={"placements": "nf 4 4"}, work=Layout(nj={"place": SE3}))
+@algorithm(inputs={"q": "nq"}, outputs={"placements": "nf 4 4"}, work=Layout(nj={"place": SE3}), own_code=LIGHT)
 def _frame_placements(tree, q, w, placements):
     place_bodies(tree, q, w.place)
     for k in range(tree.nf):
@@ -87,7 +87,9 @@ def sweep_motions(tree, q, v, a, w, velocities):
             w.acceleration[i] = up + carried(tree, i, velocity, v)
 
 
-@algorithm(inputs={"q": "nq", "v": "nv"}, outputs={"velocities": "nj 6"}, work=Layout(nj={"velocity": Motion}))
+@algorithm(
+    inputs={"q": "nq", "v": "nv"}, outputs={"velocities": "nj 6"}, work=Layout(nj={"velocity": Motion}), own_code=LIGHT
+)
 def _joint_velocities(tree, q, v, w, velocities):
     sweep_motions(tree, q, v, None, w, velocities)
 
@@ -96,6 +98,7 @@ def _joint_velocities(tree, q, v, w, velocities):
     inputs={"q": "nq", "v": "nv", "a": "nv"},
     outputs={"velocities": "nj 6", "accelerations": "nj 6"},
     work=Layout(nj={"velocity": Motion, "acceleration": Motion}),
+    own_code=LIGHT,
 )
 def _joint_accelerations(tree, q, v, a, w, velocities, accelerations):
     sweep_motions(tree, q, v, a, w, velocities)
@@ -107,6 +110,7 @@ def _joint_accelerations(tree, q, v, a, w, velocities, accelerations):
     inputs={"q": "nq", "v": "nv", "a": "nv optional"},
     outputs={"placements": "nj 4 4", "velocities": "nj 6", "accelerations": "nj 6 zeroed"},
     work=Layout(nj={"place": SE3, "velocity": Motion, "acceleration": Motion}),
+    own_code=LIGHT,
 )
 def _forward_kinematics(tree, q, v, a, w, placements, velocities, accelerations):
     """In one, so that all have the same leading axes; without a, accelerations stay zero."""

@@ -18,7 +18,7 @@ from saltus.arrays import Array, ArrayLike, OnInvalid
 from saltus.kernel import Layout, kernel, ld, st, zero
 from saltus.model.joint_kernels import add_motion, carried, joint_placement, joint_turn, project
 from saltus.model.model import Model
-from saltus.model.tree import algorithm
+from saltus.model.tree import LIGHT, algorithm
 from saltus.spatial.algebra import Force, Motion, Vec2, Vec3, act_force, act_inv, cross_force, turn_back
 
 WORK = Layout(nj={"turn": Vec2, "velocity": Motion, "acceleration": Motion, "force": Force})
@@ -90,17 +90,22 @@ def transmit(tree, q, w, tau, kept):
                 w.force[parent] = w.force[parent] + force
 
 
-@algorithm(inputs={"q": "nq", "v": "nv", "a": "nv", "forces": "nj 6 optional"}, outputs={"tau": "nv"}, work=WORK)
+@algorithm(
+    inputs={"q": "nq", "v": "nv", "a": "nv", "forces": "nj 6 optional"},
+    outputs={"tau": "nv"},
+    work=WORK,
+    own_code=LIGHT,
+)
 def _rnea(tree, q, v, a, forces, w, tau):
     newton_euler(tree, q, v, a, forces, w, tau, None)
 
 
-@algorithm(inputs={"q": "nq", "v": "nv", "forces": "nj 6 optional"}, outputs={"tau": "nv"}, work=WORK)
+@algorithm(inputs={"q": "nq", "v": "nv", "forces": "nj 6 optional"}, outputs={"tau": "nv"}, work=WORK, own_code=LIGHT)
 def _nonlinear_effects(tree, q, v, forces, w, tau):
     newton_euler(tree, q, v, None, forces, w, tau, None)
 
 
-@algorithm(inputs={"q": "nq", "forces": "nj 6 optional"}, outputs={"tau": "nv"}, work=WORK)
+@algorithm(inputs={"q": "nq", "forces": "nj 6 optional"}, outputs={"tau": "nv"}, work=WORK, own_code=LIGHT)
 def _gravity(tree, q, forces, w, tau):
     newton_euler(tree, q, None, None, forces, w, tau, None)
 

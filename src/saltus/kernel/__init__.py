@@ -6,7 +6,7 @@ from saltus.kernel.memory import ONE, Layout, ld, st, st_symmetric, tail, zero
 from saltus.kernel.number import F32, F64, Number
 from saltus.kernel.quad import Quad, four, quad
 from saltus.kernel.scalar import atan2, fabs, floor, less, lift, maximum, minimum, select, sincos, some, sqrt
-from saltus.kernel.tables import Configurations, Part, Tables
+from saltus.kernel.tables import Configurations, Filled, Part, Tables
 from saltus.kernel.tuples import Scalar, defines, kernel
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "Algorithm",
     "Configurations",
     "Dual",
+    "Filled",
     "Layout",
     "Number",
     "Part",

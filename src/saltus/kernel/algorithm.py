@@ -13,6 +13,7 @@ algorithm runs once for every sample.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -58,7 +59,7 @@ class Spec(NamedTuple):
         return tuple(size if isinstance(size, int) else sizes[size] for size in self.shape)
 
 
-def _decline(handle: Any, inputs: tuple[Any, ...], out: Any) -> int:
+def _decline(*arguments: Any) -> int:
     """What stands for a builtin that was not made yet."""
     return -1
 
@@ -81,6 +82,7 @@ class Algorithm:
         outputs: Mapping[str, str],
         work: Layout | None = None,
         inverts_inertia: bool = False,
+        own_code: int = 0,
     ) -> None:
         self.kernel, self.tables = mark_kernel(kernel), tables
         self.name = kernel.__name__.strip("_")
@@ -94,11 +96,13 @@ class Algorithm:
             f"{kernel.__module__}.{kernel.__qualname__}{self.arguments}{self.work.fields}{tables.signature}"
         )
         """What compiled code depends on beside the sources of its kernels: where in memory things are."""
+        self.own_code = own_code
+        """Up to which extent of a model (tables.py) it pays to compile for that model alone; 0: never."""
+        self.general = self
+        self.known: Filled | None = None
+        """The tables that its code is compiled for; None: for those of any model."""
         self.inverts_inertia = inverts_inertia
         """Whether it divides by inertias, so that models with joints that have none are refused."""
-        self._quick: Callable[..., Any] = _decline
-        self._fast: dict[int, Any] = {}
-        self._batch: dict[int, dict[int, Any]] = {}
         self.quick_push: Callable[..., Any] = _decline
         """The builtin of the last `push`, which may take the next one as well."""
         self._push: dict[int, dict[int, Any]] = {}
@@ -116,26 +120,22 @@ class Algorithm:
             check_choice(on_invalid, self.name)
             return call_marking(self, model, inputs, out)
         try:
-            handle = model.filled[self.tables].handle
-        except (AttributeError, KeyError):
-            handle = self.filled(model).handle
-        if self.inverts_inertia and model.weightless:
-            model.refuse_weightless(self.name)
-        answer = self._quick(handle, inputs, out)
+            answer = model.quick.get(self, _decline)(inputs, out)
+        except AttributeError:  # no model: `filled` says so
+            answer = -1
         if answer.__class__ is not int:
             return answer
-        fast = self._fast.get(len(inputs))
-        if fast is not None and fast is not self._quick:
-            answer = fast(handle, inputs, out)
-            if answer.__class__ is not int:
-                return answer
-        for batch in self._batch.get(len(inputs), {}).values():
-            answer = batch(handle, inputs, out, lend())
+        filled = self.filled(model)
+        if self.inverts_inertia and model.weightless:
+            model.refuse_weightless(self.name)
+        own = self if filled.special is None else filled.special.get(self) or self.special(filled)
+        for form, way in filled.ways.get((own, len(inputs)), {}).items():
+            answer = way(inputs, out) if form == "one" else way(inputs, out, lend())
             if answer.__class__ is not int:
                 return answer
         from saltus.kernel.launch import launch
 
-        return launch(self, model, inputs, out)
+        return launch(own, model, inputs, out)
 
     def filled(self, model: Any) -> Filled:
         """What the algorithm's kernels see of a model, in memory."""
@@ -144,6 +144,15 @@ class Algorithm:
         except AttributeError:
             raise TypeError(f"{self.name}: the model is a {type(model).__name__}, expected a saltus.Model") from None
         return kept.get(self.tables) or kept.setdefault(self.tables, Filled(self.tables, model))
+
+    def special(self, filled: Filled) -> Algorithm:
+        """The same algorithm, compiled for these tables alone, if that pays."""
+        own = self
+        if self.tables.extent(filled) <= self.own_code:
+            own = copy(self)
+            own.known = filled
+        kept: dict[Algorithm, Algorithm] = filled.special  # type: ignore[assignment]
+        return kept.setdefault(self, own)
 
     def sizes(self, model: Any, inputs: Sequence[Any]) -> dict[str, int]:
         """The model's sizes, and those that integer inputs bring."""
@@ -170,26 +179,32 @@ class Algorithm:
         """The numbers of inputs with which the algorithm can be called."""
         return list(range(self.required, len(self.inputs) + 1))
 
-    def prepare_one(self, given: int) -> Any:
-        """The builtin for calls of one sample with so many inputs, made on first use."""
-        from saltus.kernel import fastcall, native
+    def prepare_one(self, model: Any, given: int) -> Any:
+        """The builtin for calls of one sample with so many inputs, made on first use; None if there is no short way."""
+        filled = self.filled(model)
+        ways = filled.ways.get((self, given), {})
+        if "one" not in ways and filled.handle is not None and _short_way():
+            ways = self._add_way(filled, given, "one", F64)
+            if given == self.required or self.general not in model.quick:  # calls rarely give what is optional
+                model.quick[self.general] = ways["one"]
+        return ways.get("one")
 
-        if given not in self._fast and _short_way():
-            address = native.address(self, F64, self.present(given), "one", native.CALL)
-            self._fast[given] = fastcall.builtin(address, self.name)
-            self._quick = self._fast[min(self._fast)]  # tried without a look-up: calls rarely give what is optional
-        return self._fast.get(given)
-
-    def prepare_batch(self, given: int, bits: int) -> None:
+    def prepare_batch(self, model: Any, given: int, bits: int) -> None:
         """The builtin for batches with one leading axis, of which this was the first."""
-        from saltus.kernel import fastcall, native
         from saltus.kernel.target import packet
 
-        batches = self._batch.get(given, {})
-        if bits not in batches and _short_way():
-            address = native.address(self, packet(bits), self.present(given), "many", native.CALL)
-            # A new dictionary: other threads may be going through the old one.
-            self._batch[given] = batches | {bits: fastcall.builtin(address, self.name)}
+        filled, number = self.filled(model), packet(bits)
+        if number.name not in filled.ways.get((self, given), {}) and filled.handle is not None and _short_way():
+            self._add_way(filled, given, number.name, number)
+
+    def _add_way(self, filled: Filled, given: int, form: str, number: Number) -> dict[str, Any]:
+        from saltus.kernel import fastcall, native
+
+        address = native.address(self, number, self.present(given), "one" if form == "one" else "many", native.CALL)
+        way = fastcall.builtin(address, self.name, filled.handle)
+        # A new dictionary: other threads may be going through the old one.
+        ways = filled.ways[self, given] = filled.ways.get((self, given), {}) | {form: way}
+        return ways
 
     def push(self, model: Any, inputs: tuple[Any, ...], slopes: tuple[Any, ...]) -> Any:
         """The outputs for one sample and their slopes along directions of the inputs, as `push_forward` has them, by the
@@ -231,11 +246,12 @@ def declare(
     outputs: Mapping[str, str],
     work: Layout | None = None,
     inverts_inertia: bool = False,
+    own_code: int = 0,
 ) -> Callable[[Callable[..., Any]], Algorithm]:
     """The decorator that makes an algorithm of a kernel (tree, *inputs, workspace, *outputs)."""
 
     def decorate(kernel: Callable[..., Any]) -> Algorithm:
-        made = Algorithm(kernel, tables, inputs, outputs, work, inverts_inertia)
+        made = Algorithm(kernel, tables, inputs, outputs, work, inverts_inertia, own_code)
         ALGORITHMS.append(made)
         return made
 

@@ -6,6 +6,7 @@ Text and not objects: it is parsed by LLVM itself, and written ten times as fast
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from saltus.kernel.dual import Dual
@@ -17,6 +18,7 @@ from saltus.kernel.values import (
     Column,
     Group,
     Known,
+    Mask,
     Real,
     Span,
     Value,
@@ -37,13 +39,24 @@ class Module:
         self.gpu = gpu
         self.functions: list[str] = []
         self.declarations: dict[str, str] = {}
+        self.tables: dict[str, tuple[str, list[Any]]] = {}
+        """Constants by name: the type of their words, and what they hold."""
+        self.read: set[str] = set()
+        """Names of tables that code reads where it runs."""
 
     def declare(self, name: str, result: str, arguments: Sequence[str]) -> str:
         self.declarations[name] = f"declare {result} @{name}({', '.join(arguments)})"
         return name
 
     def __str__(self) -> str:
-        return "\n".join([*self.declarations.values(), *self.functions, "!0 = !{}", ""])
+        constants = [table(name, *self.tables[name]) for name in sorted(self.read)]
+        return "\n".join([*constants, *self.declarations.values(), *self.functions, "!0 = !{}", ""])
+
+
+def table(name: str, word: str, values: list[Any]) -> str:
+    """The definition of a constant."""
+    text = str if word[0] == "i" else partial(literal, ty=Real(64 if word == "double" else 32))
+    return f"{name} = internal constant [{len(values)} x {word}] [{', '.join(f'{word} {text(x)}' for x in values)}]"
 
 
 class Code:
@@ -131,8 +144,8 @@ class Code:
             text = self.op(f"{'fptrunc' if own.bits > ty.bits else 'fpext'} {own.leaves[0]} {text} to {to}")
         return text if own.width == ty.width else self.spread(text, ty)
 
-    def spread(self, text: str, ty: Real) -> str:
-        """The same number in all lanes."""
+    def spread(self, text: str, ty: Real | Mask) -> str:
+        """The same number, or condition, in all lanes."""
         (leaf,) = ty.leaves
         first = self.op(f"insertelement {leaf} undef, {ty.element} {text}, i32 0")
         return self.op(f"shufflevector {leaf} {first}, {leaf} undef, <{ty.width} x i32> zeroinitializer")

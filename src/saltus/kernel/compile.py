@@ -10,13 +10,14 @@ import llvmlite.binding as llvm
 from saltus.kernel import fastcall, pushcall
 from saltus.kernel.directional import Directional
 from saltus.kernel.entries import Entry, many_entry, one_entry
+from saltus.kernel.evaluation import Evaluation
 from saltus.kernel.gpu_entry import gpu_entry
 from saltus.kernel.native import CALL, GPU, KERNEL, PUSH
 from saltus.kernel.number import Number
 from saltus.kernel.push import push_entry
 from saltus.kernel.push_along import along_entry
 from saltus.kernel.target import target_machine, target_of
-from saltus.kernel.walk import Compiler
+from saltus.kernel.walk import Compiler, Walk
 
 if TYPE_CHECKING:
     from saltus.kernel.algorithm import Algorithm
@@ -34,7 +35,8 @@ def entry_of(algorithm: Algorithm, number: Number, present: tuple[bool, ...], fo
 
 def assembly(algorithm: Algorithm, number: Number, present: tuple[bool, ...], form: str, symbol: str) -> str:
     """LLVM's language, before it is optimised."""
-    compiler, entry = Compiler(form == GPU), entry_of(algorithm, number, present, form)
+    entry = entry_of(algorithm, number, present, form)
+    compiler = Compiler(form == GPU, Evaluation if algorithm.known else Walk)
     compiler.entry(entry.function, entry.types, symbol)
     return str(compiler.module)
 

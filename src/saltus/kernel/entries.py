@@ -12,21 +12,21 @@ derivatives are in push.py and push_along.py, that of GPUs in gpu_entry.py.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from saltus.kernel.memory import META, ONE, SIZE, STAGE, STEP, STRIDE, Layout, tail
+from saltus.kernel.memory import META, ONE, SIZE, STAGE, STEP, STRIDE, Layout, records, tail
 from saltus.kernel.number import INT32, INT64, Number
 from saltus.kernel.primitives import Primitive
 from saltus.kernel.scalar import less, some
 from saltus.kernel.transfer import clear, holds_non_finite, pack, unpack, unpack_symmetric
-from saltus.kernel.tuples import kernel
+from saltus.kernel.tuples import kernel, leaf_count
 from saltus.kernel.values import INT, Column, Group, Known, Span, Value
 
 if TYPE_CHECKING:
     from saltus.kernel.algorithm import Algorithm
     from saltus.kernel.expressions import Expressions
-    from saltus.kernel.tables import Tables
+    from saltus.kernel.tables import Filled
 
 NOT_FINITE, NOT_UNIT, TOO_FAR = 1, 2, 4
 
@@ -40,12 +40,14 @@ class Entry(NamedTuple):
     types: tuple[Any, ...]
 
 
-def make_tree(tables: Tables, number: Number, sizes: int = 0, groups: int | None = None) -> Primitive:
+def make_tree(algorithm: Algorithm, number: Number, sizes: int = 0, groups: int | None = None) -> Primitive:
     """(words) -> what a kernel sees of a model: among the words, the sizes, and the addresses of groups; by default as a
     handle has them (tables.py)."""
+    tables, spans = algorithm.tables, (INTS, Span(number.plain, constant=True))
     if groups is None:
         groups = len(tables.sizes) + (tables.groups if number.bits == 32 else 0)
-    spans = (INTS, Span(number.plain, constant=True))
+    if algorithm.known:
+        return known_tree(algorithm.known, spans)
 
     @Primitive
     def tree(walk: Expressions, words: Any) -> Any:
@@ -63,8 +65,29 @@ def make_tree(tables: Tables, number: Number, sizes: int = 0, groups: int | None
     return tree
 
 
-def make_view(layout: Layout, tables: Tables) -> Primitive:
+def known_tree(filled: Filled, spans: tuple[Span, Span]) -> Primitive:
+    """The same for one model: its tables are constants of the code."""
+
+    @Primitive
+    def tree(walk: Expressions, words: Any) -> Any:
+        tables = filled.tables
+        parts: list[Any] = [Known(filled.sizes[name]) for name in tables.sizes]
+        for k, (layout, values) in enumerate(zip(tables.layouts, filled.values(), strict=True)):
+            span = spans[k % 2]
+            for group, start in layout.bases(filled.sizes).items():
+                end = start + layout.records[group] * records(group, filled.sizes)
+                walk.module.tables[f"@{group}.{k}"] = (span.word, values[start:end])
+            parts += [Value(Column(span, spec), f"@{spec.group}.{k}") for spec in layout.fields.values()]
+        return Group(tables.view_class, tuple(parts))
+
+    return tree
+
+
+def make_view(algorithm: Algorithm, layout: Layout) -> Primitive:
     """(words of a handle, span) -> the named tuple of the fields of a workspace."""
+    tables = algorithm.tables
+    if algorithm.known:
+        return own_view(layout, algorithm.known.sizes)
 
     @Primitive
     def view(walk: Expressions, words: Any, span: Any) -> Any:
@@ -79,6 +102,23 @@ def make_view(layout: Layout, tables: Tables) -> Primitive:
             Value(Column(span.type, spec), walk.place(span.type, span.texts, starts[spec.group]), *span.texts[1:])
             for spec in layout.fields.values()
         ]
+        return Group(layout.view_class, tuple(parts))
+
+    return view
+
+
+def own_view(layout: Layout, sizes: Mapping[str, int]) -> Primitive:
+    """The same for one model: each field has memory of the function's own, which becomes registers where it can."""
+
+    @Primitive
+    def view(walk: Expressions, words: Any, span: Any) -> Any:
+        ty = Span(span.type.number, own=True)
+        parts = []
+        for spec in layout.fields.values():
+            numbers = leaf_count(spec.cls)
+            words = numbers * records(spec.group, sizes) * ty.number.words
+            memory = walk.op(f"alloca [{words} x {ty.word}], align 64")
+            parts.append(Value(Column(ty, spec._replace(offset=0, record=numbers)), memory))
         return Group(layout.view_class, tuple(parts))
 
     return view
@@ -152,8 +192,8 @@ class Parts:
             else Argument(k, Span(number, strided, half=spec.symmetric and staged), "staged" if staged else "given")
             for k, (spec, here) in enumerate(zip(algorithm.arguments, present, strict=True))
         ]  # fmt: skip
-        count, tables = len(algorithm.inputs), algorithm.tables
-        self.tree, self.view = make_tree(tables, number), make_view(algorithm.work, tables)
+        count = len(algorithm.inputs)
+        self.tree, self.view = make_tree(algorithm, number), make_view(algorithm, algorithm.work)
         self.inputs, self.outputs = make_arguments(arguments[:count]), make_arguments(arguments[count:])
         self.made = make_arguments([a and a._replace(where="staged") for a in arguments[count:]])
         turned = [

@@ -20,6 +20,7 @@ from saltus.kernel.values import (
     Column,
     Group,
     Known,
+    Mask,
     Real,
     Record,
     RefusedError,
@@ -73,6 +74,8 @@ class Expressions(Code):
     """Names that the function binds somewhere: those that are not bound yet are not looked for outside."""
     outside: dict[str, Any]
     """What the function sees around it."""
+    keeps = False
+    """Whether numbers that are known stay so in tuples, and where they are computed with."""
     bits: int
     """Of the numbers that the module is compiled for: what literals become."""
 
@@ -87,6 +90,13 @@ class Expressions(Code):
 
     def united(self, arrivals: Sequence[tuple[str, Any]]) -> Any:
         raise NotImplementedError
+
+    def meet(self, arrivals: Sequence[tuple[str, dict[str, Any]]]) -> dict[str, Any]:
+        raise NotImplementedError
+
+    def copied(self, env: dict[str, Any]) -> dict[str, Any]:
+        """For one of several ways from here."""
+        return dict(env)
 
     def value(self, node: ast.expr) -> Any:
         method = getattr(self, "of_" + type(node).__name__, None)
@@ -169,10 +179,15 @@ class Expressions(Code):
             return Known(-value.value)
         if value.type == INT:
             return Value(INT, self.calculate("sub", 0, value.text))
+        return self.signed(value)
+
+    def signed(self, value: Any) -> Any:
         return Value(value.type, self.op(f"fneg {FLAGS} {value.type.leaves[0]} {value.text}"))
 
     def of_BinOp(self, node: ast.BinOp) -> Any:
-        a, b = self.value(node.left), self.value(node.right)
+        return self.operate(node, self.value(node.left), self.value(node.right))
+
+    def operate(self, node: ast.BinOp, a: Any, b: Any) -> Any:
         if type(node.op) not in OPERATORS:
             self.refuse(node, f"the language has no {described(node.op)}")
         python, real, integer = OPERATORS[type(node.op)]
@@ -249,13 +264,16 @@ class Expressions(Code):
             return self.value(node.body if condition else node.orelse)
         yes, no, after = self.new_label(), self.new_label(), self.new_label()
         self.fork(condition, yes, no)
-        arrivals = []
+        before, arrivals, ways = self.env, list[tuple[str, Any]](), list[tuple[str, dict[str, Any]]]()
         for label, choice in ((yes, node.body), (no, node.orelse)):
+            self.env = self.copied(before)
             self.start(label)
             value = self.value(choice)
             arrivals.append((self.label, value))
+            ways.append((self.label, self.env))
             self.jump(after)
         self.start(after)
+        self.env = self.meet(ways)
         result = self.united(arrivals)
         if isinstance(result, Conflict):
             self.refuse(node, f"the choice is {result.why}")
@@ -349,7 +367,7 @@ class Expressions(Code):
         if isinstance(function, type) and issubclass(function, tuple) and hasattr(function, "_fields"):
             if len(values) != len(function._fields):
                 self.refuse(node, f"{function.__name__} has {len(function._fields)} parts, found {len(values)}")
-            return Group(function, tuple(map(self.solid, values)))
+            return Group(function, tuple(map(self.kept, values)))
         emit = primitives.find(function)
         if emit is not None:
             try:
@@ -380,8 +398,12 @@ class Expressions(Code):
                 is_scalar(value) if cls is None else isinstance(value, Group) and value.cls is cls
                 for value, cls in zip(values, operands, strict=True)
             ):
-                return self.enter(node, function, [self.solid(value) for value in values])
+                return self.enter(node, function, list(map(self.kept, values)))
         self.refuse(node, f"{op.__name__} is not defined for {', '.join(str(value.type) for value in values)}")
+
+    def kept(self, value: Any) -> Any:
+        """What becomes a part of a tuple, or an operand: the types of those should be few."""
+        return self.solid(value)
 
     def solid(self, value: Any) -> Any:
         """A literal as a value."""
@@ -404,6 +426,8 @@ class Expressions(Code):
             return tuple(text for part, each in pairs for text in self.fit(part, each))
         if isinstance(ty, Record):
             return self.fit(value, ty.parts[0]) + settled(Known(0.0), ty.parts[1])
+        if isinstance(ty, Mask):
+            return (value.text if ty.width == 1 else self.spread(value.text, ty),)
         return (self.real(value, ty),)
 
     # ------------------------------------------------------------------------------------------------ what is no number

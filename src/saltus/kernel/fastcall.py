@@ -7,13 +7,16 @@ tuple of them. It returns an integer instead if an argument is not what it can t
 then goes the long way, which also finds the words for errors. Where CPython or NumPy fail, for want of memory, it releases
 what it has made and returns NULL: the exception is theirs.
 
-    arguments from Python: the model's handle (addresses of its tables), the tuple of the inputs that are there, and
-    None, or the output, or the tuple of outputs
+    arguments from Python: the tuple of the inputs that are there, and None, or the output, or the tuple of outputs
+
+The function belongs to one model: what CPython hands over as its `self` has the model's handle (tables.py) behind what the
+wrapper compares with.
 """
 
 from __future__ import annotations
 
 import ctypes
+import functools
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -39,6 +42,9 @@ POINTER = I8.as_pointer()
 
 NEW_ARRAY = 184
 """Place of PyArray_Empty in NumPy's table of C functions."""
+
+KNOWN = 8
+"""How many words `constants` are."""
 
 
 def constants() -> Any:
@@ -97,7 +103,7 @@ class _Wrapper(_Writer):
     """Axes in front of the declared shapes."""
     parameters: tuple[ir.Type, ...] = (POINTER,) * 4
     """Of the function that is called."""
-    expected = 3
+    expected = 2
     """Arguments from Python."""
 
     def __init__(
@@ -109,8 +115,9 @@ class _Wrapper(_Writer):
         self.equal(self.function.args[2], ir.Constant(I64, self.expected))
         known = self.load(self.function.args[0], DATA, POINTER)
         self.array_type, double, single, self.int32, self.int64, self.new_array, self.tuple_type, self.none = (
-            self.load(known, 8 * k, I64) for k in range(8)
+            self.load(known, 8 * k, I64) for k in range(KNOWN)
         )
+        self.handle = self.builder.gep(known, [ir.Constant(I64, 8 * KNOWN)])
         self.real = double if number.bits == 64 else single
 
     def external(self, name: str, result: ir.Type, *arguments: ir.Type, variadic: bool = False) -> ir.Function:
@@ -136,14 +143,13 @@ class _Wrapper(_Writer):
 
     def write(self) -> str:
         builder, algorithm = self.builder, self.algorithm
-        handle, _ = self.array(self.argument(0), self.int64, 1)
-        self.lengths = {name: self.load(handle, 8 * k, I64) for k, name in enumerate(self.algorithm.tables.sizes)}
+        self.lengths = {name: self.load(self.handle, 8 * k, I64) for k, name in enumerate(self.algorithm.tables.sizes)}
         self.lengths[ONE] = ir.Constant(I64, 1)
         sizes = dict(self.lengths)
         count, given = len(algorithm.arguments), sum(self.present[: len(algorithm.inputs)])
         self.pointers = builder.alloca(I64, size=count)
         self.meta = builder.alloca(I64, size=(count + 1) * META)
-        inputs = self.items(self.argument(1), given)
+        inputs = self.items(self.argument(0), given)
         self.read: list[tuple[Any, Any]] = []
         for k, spec in enumerate(algorithm.inputs):
             data, length = ir.Constant(POINTER, None), ir.Constant(I64, 0)
@@ -157,8 +163,8 @@ class _Wrapper(_Writer):
         for group, record in algorithm.work.records.items():
             self.numbers = builder.add(self.numbers, builder.mul(sizes[group], ir.Constant(I64, record)))
         work = self.workspace()
-        memory = [handle, *(builder.bitcast(m, POINTER) for m in (self.pointers, self.meta, work))]
-        out = self.argument(2)
+        memory = [self.handle, *(builder.bitcast(m, POINTER) for m in (self.pointers, self.meta, work))]
+        out = self.argument(1)
         with builder.if_else(builder.icmp_signed("==", builder.ptrtoint(out, I64), self.none)) as (new, old):
             with new:
                 self.finish(memory, self.make_results(), fresh=True)
@@ -303,13 +309,13 @@ class _Wrapper(_Writer):
 class _BatchWrapper(_Wrapper):
     """The wrapper for a batch with one leading axis, around `many`.
 
-    A fourth argument lends the thread's memory: an array of its address, its length in bytes, and how many samples are
+    A third argument lends the thread's memory: an array of its address, its length in bytes, and how many samples are
     worth a call of this kind (more are better dealt out to threads).
     """
 
     leading = ("batch",)
     parameters = (POINTER,) * 4 + (I64,) * 2
-    expected = 4
+    expected = 3
 
     stage: Any = ir.Constant(I64, 0)
     """Where the next argument is packed."""
@@ -325,7 +331,7 @@ class _BatchWrapper(_Wrapper):
 
     def workspace(self) -> Any:
         builder = self.builder
-        lent, _ = self.array(self.argument(3), self.int64, 1)
+        lent, _ = self.array(self.argument(2), self.int64, 1)
         length_lent, limit = self.load(lent, 8, I64), self.load(lent, 16, I64)
         self.require(builder.icmp_signed("<=", self.lengths["batch"], limit))
         needed = builder.add(self.stage, self.numbers)
@@ -377,11 +383,16 @@ class _MethodDef(ctypes.Structure):
 METH_FASTCALL = 0x80
 
 
-def builtin(address: int, name: str) -> Any:
-    """The Python function at an address."""
+@functools.cache  # for ever: the interpreter looks at it to the very end
+def _method(address: int, name: str) -> _MethodDef:
     method = _MethodDef(name.encode(), address, METH_FASTCALL, None)
-    ctypes.pythonapi.Py_IncRef(ctypes.py_object(method))  # for ever: the interpreter looks at it to the very end
-    known = constants()
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(method))
+    return method
+
+
+def builtin(address: int, name: str, handle: Any = ()) -> Any:
+    """The Python function at an address, for the model with this handle."""
+    method, known = _method(address, name), np.concatenate([constants(), np.asarray(handle, np.int64)])
     new = ctypes.pythonapi.PyCFunction_NewEx
     new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
     return new(ctypes.addressof(method), known, None)

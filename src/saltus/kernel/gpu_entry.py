@@ -110,19 +110,16 @@ def copy(source, target, count):
 def gpu_entry(algorithm: Algorithm, number: Number, present: tuple[bool, ...]) -> Entry:
     parts, places = Parts(algorithm, number, present, "strided"), places_of(algorithm)
     inputs_of, outputs_of, made_of = parts.inputs, parts.outputs, parts.made
-    tree_of = make_tree(algorithm.tables, number, places.sizes, places.groups)
-    view_of = make_work(algorithm, places.work)
+    tree_of = make_tree(algorithm, number, places.sizes, places.groups)
+    view_of = parts.view if algorithm.known else make_work(algorithm, places.work)
+    stages = not algorithm.known
     run, first, results = algorithm.kernel, len(algorithm.inputs), tuple(range(len(algorithm.outputs)))
 
     def gpu(work, count, numbers, table):
         block, thread = block_index(), thread_index()
         memory = strided(work, block * numbers * BLOCK + thread)
-        tree, view, meta, staged = (
-            tree_of(table),
-            view_of(table, memory),
-            tail(table, places.meta),
-            table[places.staged],
-        )
+        tree, view, meta = tree_of(table), view_of(table, memory), tail(table, places.meta)
+        staged = table[places.staged] if stages else 0
         for sample in range(block * BLOCK + thread, count, block_count() * BLOCK):
             outputs = outputs_of(table, meta, memory, sample)
             made = outputs

@@ -77,7 +77,7 @@ def launch(algorithm: Algorithm, model: Any, inputs: Sequence[Any], out: Any) ->
     outputs = results(algorithm, plan.shapes, plan.dtype, out)
     if plan.leading or plan.dtype == SINGLE:
         run_batch(algorithm, model, plan, arrays, outputs)
-        algorithm.prepare_batch(len(inputs), plan.number.bits)
+        algorithm.prepare_batch(model, len(inputs), plan.number.bits)
     else:
         run_one(algorithm, model, plan, arrays, outputs)
     return outputs[0] if len(outputs) == 1 else tuple(outputs)
@@ -89,12 +89,8 @@ def run_one(
     """Run one sample the short way, now that the inputs are what it takes, or at least without packets."""
     given = tuple(map(np.ascontiguousarray, apart(inputs, outputs)))
     plain = tuple(output.view(np.ndarray) for output in outputs)
-    function = algorithm.prepare_one(len(inputs))
-    status = (
-        function(algorithm.filled(model).handle, given, plain[0] if len(plain) == 1 else plain)
-        if function
-        else DECLINED
-    )
+    function = algorithm.prepare_one(model, len(inputs))
+    status = function(given, plain[0] if len(plain) == 1 else plain) if function else DECLINED
     if status.__class__ is int and status == DECLINED:
         status = run_large(algorithm, model, plan, given, plain)
     if status.__class__ is int and status != 0:

@@ -45,6 +45,7 @@ CODE = (
     "directional",
     "dual",
     "entries",
+    "evaluation",
     "expressions",
     "fastcall",
     "gpu_entry",
@@ -110,7 +111,8 @@ def _key(algorithm: Algorithm, number: Number, present: tuple[bool, ...], form: 
 
     kernels = (*algorithm.kernels, algorithm.tables.configurations.defects)
     bits = "".join("01"[here] for here in present)
-    sources = digest(kernels, _environment(target_of(form)), algorithm.signature)
+    known = algorithm.known.digest if algorithm.known else ""
+    sources = digest(kernels, _environment(target_of(form)), algorithm.signature, known)
     return f"{algorithm.name}-{number.name}-{form}-{bits}-{sources[:20]}"
 
 

@@ -8,6 +8,8 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from saltus.kernel import memory, scalar
 from saltus.kernel.number import F32
 from saltus.kernel.quad import Quad, four, quad
@@ -189,6 +191,8 @@ def _zero(walk: Expressions, owner: Any) -> Any:
     number = array(owner).span.number
     if number.integer:
         raise RefusedError("expected an array of numbers, found one of integers")
+    if walk.keeps:
+        return Known(0.0)
     ty = register_type(number)
     return rebuilt(ty, ["zeroinitializer" if leaf[0] == "<" else "0.0" for leaf in ty.leaves])
 
@@ -232,6 +236,8 @@ def _less(walk: Expressions, a: Any, b: Any) -> Any:
     ty = wider(walk, a, b)
     if ty is None:
         return NotImplemented
+    if walk.keeps and isinstance(a, Known) and isinstance(b, Known):
+        return Known(a.value < b.value)
     return Value(Mask(ty.width), walk.op(f"fcmp olt {ty.leaves[0]} {walk.real(a, ty)}, {walk.real(b, ty)}"))
 
 
@@ -251,7 +257,8 @@ def _select(walk: Expressions, condition: Any, a: Any, b: Any) -> Any:
     if ty is None:
         return NotImplemented
     if isinstance(checked(condition), Known):
-        return Value(ty, walk.real(a if condition.value else b, ty))
+        chosen = a if condition.value else b
+        return chosen if walk.keeps else Value(ty, walk.real(chosen, ty))
     if isinstance(condition.type, Mask):  # both choices may be the same in all lanes
         ty = Real(ty.bits, max(ty.width, condition.type.width))
     x, y, (leaf,), (mask,) = walk.real(a, ty), walk.real(b, ty), ty.leaves, condition.type.leaves
@@ -271,7 +278,7 @@ def _some(walk: Expressions, condition: Any) -> Any:
 
 @primitive(scalar.lift)
 def _lift(walk: Expressions, x: Any, like: Any) -> Any:
-    if isinstance(like, Known) and is_plain(like) and is_of(x, None):
+    if (isinstance(like, Known) and is_plain(like) and is_of(x, None)) or (walk.keeps and isinstance(x, Known)):
         return x
     if isinstance(like, Group) or isinstance(x, Group):
         return NotImplemented
@@ -280,19 +287,44 @@ def _lift(walk: Expressions, x: Any, like: Any) -> Any:
     return x if like.type == INT else Value(like.type, walk.real(x, like.type))
 
 
-def _by_intrinsic(name: str) -> Emit:
+def suffix(ty: Real) -> str:
+    """Of the names of LLVM's functions on numbers of a type."""
+    return f"v{ty.width}f{ty.bits}" if ty.width > 1 else f"f{ty.bits}"
+
+
+def _by_intrinsic(name: str, known: Callable[..., Any]) -> Emit:
     def emit(walk: Expressions, x: Any) -> Any:
         ty = wider(walk, x)
         if ty is None:
             return NotImplemented
-        suffix = f"v{ty.width}f{ty.bits}" if ty.width > 1 else f"f{ty.bits}"
-        return Value(ty, walk.intrinsic(f"llvm.{name}.{suffix}", ty.leaves[0], [(ty.leaves[0], walk.real(x, ty))]))
+        if walk.keeps and isinstance(x, Known):
+            return Known(float(known(x.value)))
+        return Value(ty, walk.intrinsic(f"llvm.{name}.{suffix(ty)}", ty.leaves[0], [(ty.leaves[0], walk.real(x, ty))]))
 
     return emit
 
 
-for _function in (scalar.sqrt, scalar.floor, scalar.fabs):
-    PRIMITIVES[_function] = _by_intrinsic(_function.__name__)
+for _function, _known in ((scalar.sqrt, np.sqrt), (scalar.floor, np.floor), (scalar.fabs, abs)):
+    PRIMITIVES[_function] = _by_intrinsic(_function.__name__, _known)
+
+
+def _by_extreme(name: str, known: Callable[..., Any]) -> Emit:
+    """The larger or smaller of two numbers; unlike comparisons, these keep NaN."""
+
+    def emit(walk: Expressions, a: Any, b: Any) -> Any:
+        ty = wider(walk, a, b)
+        if ty is None:
+            return NotImplemented
+        if walk.keeps and isinstance(a, Known) and isinstance(b, Known):
+            return Known(known(float(a.value), float(b.value)))
+        (leaf,), values = ty.leaves, [walk.real(x, ty) for x in (a, b)]
+        return Value(ty, walk.intrinsic(f"llvm.{name}.{suffix(ty)}", leaf, [(leaf, x) for x in values]))
+
+    return emit
+
+
+PRIMITIVES[scalar.minimum] = _by_extreme("minimum", min)
+PRIMITIVES[scalar.maximum] = _by_extreme("maximum", max)
 
 
 def _by_precision(single: Any, double: Any, count: int) -> Emit:

@@ -26,7 +26,7 @@ from saltus.kernel.values import INT, Span
 
 
 def along_entry(algorithm: Directional, number: Number, present: tuple[bool, ...]) -> Entry:
-    tables, count, total, lanes = algorithm.tables, len(algorithm.inputs), len(algorithm.arguments), number.slope
+    count, total, lanes = len(algorithm.inputs), len(algorithm.arguments), number.slope
     slope = Span(Number(number.bits, lanes))
     values = [
         Argument(k, INTS if spec.integer else Span(F64), "given") if here else None
@@ -37,8 +37,8 @@ def along_entry(algorithm: Directional, number: Number, present: tuple[bool, ...
     slopes_in, slopes_out = make_arguments(slopes[:count]), make_arguments(slopes[count:])
     turned = [a if spec.configuration else None for a, spec in zip(values[:count], algorithm.inputs, strict=True)]
     configurations_of, refusal = make_arguments(turned), make_refusal(algorithm, F64, present)
-    tree_of = make_tree(tables, number)
-    values_view, slopes_view = make_view(algorithm.work, tables), make_view(algorithm.slopes, tables)
+    tree_of = make_tree(algorithm, number)
+    values_view, slopes_view = (make_view(algorithm, layout) for layout in (algorithm.work, algorithm.slopes))
     prepare, along = algorithm.kernel, algorithm.along
     changing = tuple(k for k, a in enumerate(slopes[:count]) if a)
     results = tuple(range(count, total))

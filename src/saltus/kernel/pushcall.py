@@ -53,6 +53,7 @@ class _PushWrapper(_Wrapper):
     """The wrapper of one algorithm, for slopes of one width."""
 
     parameters = (POINTER,) * 4 + (I64,) * 2
+    expected = 3
 
     def write(self) -> str:
         builder, algorithm, total = self.builder, self.algorithm, len(self.algorithm.arguments)

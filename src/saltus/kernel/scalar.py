@@ -89,6 +89,7 @@ def minimum(x, y):
 
 @kernel
 def maximum(x, y):
+    """NaN if one of them is; compiled, for plain numbers."""
     return select(less(y, x), x, y)
 
 

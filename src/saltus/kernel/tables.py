@@ -9,9 +9,11 @@ filled on first use, once, whatever algorithms read them.
 
 from __future__ import annotations
 
+import hashlib
 from collections import namedtuple
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -51,8 +53,12 @@ class Configurations(NamedTuple):
 class Tables:
     """The parts that an algorithm reads."""
 
-    def __init__(self, parts: Sequence[Part], configurations: Configurations) -> None:
+    def __init__(
+        self, parts: Sequence[Part], configurations: Configurations, extent: Callable[[Filled], int] = lambda filled: 0
+    ) -> None:
         self.parts, self.configurations = tuple(parts), configurations
+        self.extent = extent
+        """(filled) -> how much code a loop over a model's joints becomes if it is unrolled."""
         self.sizes = tuple(name for part in parts for name in part.sizes)
         self.layouts = [layout for part in parts for layout in (part.ints, part.reals)]
         """Integers and reals of each part in turn."""
@@ -77,6 +83,10 @@ class Filled:
             self.sizes |= part.measure(source)
         self.parts = [source.parts.get(part) or filled_part(part, source, self.sizes) for part in tables.parts]
         self.plans: dict[Any, Any] = {}
+        self.ways: dict[Any, dict[str, Any]] = {}
+        """By algorithm and number of inputs: builtins for one sample and for batches, by form (fastcall.py)."""
+        self.special: dict[Any, Any] | None = {} if model.specialised else None
+        """Of a model with code of its own: by algorithm, that which runs in its place."""
         self.kept: list[Any] = []
         """What graphs of a GPU work with: it stays as long as the model."""
         words = [self.sizes[name] for name in tables.sizes]
@@ -86,6 +96,20 @@ class Filled:
         handle.setflags(write=False)
         self.handle: Any = None if model.coupling else handle
         """For calls of one sample; None if the way is longer because of mimic joints."""
+
+    @cached_property
+    def digest(self) -> str:
+        """What code for these tables alone depends on."""
+        total = hashlib.sha256(str(sorted(self.sizes.items())).encode())
+        for part in self.parts:
+            total.update(part.ints.tobytes() + part.reals.tobytes())
+        return total.hexdigest()
+
+    def values(self) -> Iterator[list[Any]]:
+        """What the integers and reals of all parts are, in turn."""
+        for part in self.parts:
+            yield part.ints.tolist()
+            yield part.reals.tolist()
 
     def addresses(self, starts: Sequence[int], bits: int) -> list[int]:
         """Of all groups, where the arrays of integers and reals begin at `starts`."""
@@ -121,7 +145,5 @@ def filled_part(part: Part, model: Any, sizes: Mapping[str, int]) -> FilledPart:
 
 def views(filled: Filled) -> Iterator[Any]:
     """All fields of interpreted kernels."""
-    for k, part in enumerate(filled.parts):
-        ints, reals = filled.tables.layouts[2 * k : 2 * k + 2]
-        yield from ints.view(part.ints.tolist(), filled.sizes)
-        yield from reals.view(part.reals.tolist(), filled.sizes)
+    for layout, values in zip(filled.tables.layouts, filled.values(), strict=True):
+        yield from layout.view(values, filled.sizes)

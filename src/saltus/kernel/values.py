@@ -80,6 +80,7 @@ class Mask:
     """Not a Boolean, even with one lane: what is refused for packets is refused for one sample, too."""
 
     width: int
+    element = "i1"
 
     @property
     def leaves(self) -> tuple[str, ...]:
@@ -93,13 +94,14 @@ class Mask:
 class Span:
     """An array of numbers of unknown length. `strided`: the numbers of a sample lie apart, as on a GPU. `constant`: nobody
     writes to it while a kernel runs. `half`: a symmetric matrix of which the lower triangle is kept. `held`: so many
-    numbers, which come with a call of an entry point instead of their address."""
+    numbers, which come with a call of an entry point instead of their address. `own`: memory that nobody else sees."""
 
     number: Number
     strided: bool = False
     constant: bool = False
     half: bool = False
     held: int = 0
+    own: bool = False
 
     @property
     def word(self) -> str:
@@ -295,7 +297,8 @@ def literal(x: float, ty: Real) -> str:
 
 
 def common_type(types: set[Any], bits: int) -> Any:
-    """What values of these types can all be, or None: an integer any number, a number one of more lanes, or a dual one."""
+    """What values of these types can all be, or None: an integer any number, a number one of more lanes, or a dual one; a
+    condition a comparison of numbers."""
     if len(types) == 1:
         return next(iter(types))
     solid = {ty for ty in types if not isinstance(ty, Known)}
@@ -310,7 +313,9 @@ def common_type(types: set[Any], bits: int) -> Any:
         columns = zip(*(ty.parts for ty in types), strict=True)
         parts = tuple(common_type(set(column), bits) for column in columns)
         return None if None in parts else Record(next(iter(types)).cls, parts)
-    return BOOL if solid == {BOOL} and kinds == {bool} else None
+    if kinds <= {bool} and all(ty == BOOL or isinstance(ty, Mask) for ty in solid):
+        return max(solid, key=lambda ty: ty.width if isinstance(ty, Mask) else 0)
+    return None
 
 
 def register_of(kinds: set[type], bits: int) -> Any:
@@ -341,4 +346,6 @@ def settled(value: Known, ty: Any) -> tuple[str, ...]:
         return settled(value, ty.parts[0]) + settled(Known(0.0), ty.parts[1])
     if isinstance(ty, Real):
         return (literal(value.value, ty),)
-    return (str(value.value).lower(),) if ty == BOOL else (whole(value.value),)
+    if isinstance(ty, Mask) and ty.width > 1:
+        return (f"<{', '.join([f'i1 {str(value.value).lower()}'] * ty.width)}>",)
+    return (str(value.value).lower(),) if ty == BOOL or isinstance(ty, Mask) else (whole(value.value),)

@@ -42,8 +42,9 @@ class Made(NamedTuple):
 class Compiler:
     """A module, and the functions that are in it."""
 
-    def __init__(self, gpu: bool = False) -> None:
+    def __init__(self, gpu: bool = False, walk: type[Walk] | None = None) -> None:
         self.module = Module(gpu)
+        self.walk = walk or Walk
         self.bits = 64
         self.made: dict[Any, Made] = {}
         self.begun: set[Any] = set()
@@ -51,7 +52,7 @@ class Compiler:
     def function(self, function: Any, types: tuple[Any, ...]) -> Made:
         key = (function, types)
         if key not in self.made:
-            walk = Walk(self, function, types)
+            walk = self.walk(self, function, types)
             if key in self.begun:
                 walk.refuse(walk.tree, "calls itself, directly or through others")
             self.begun.add(key)
@@ -65,7 +66,7 @@ class Compiler:
         """A function that is visible from outside, under a name; it returns an integer or nothing."""
         numbers = [ty.number for ty in types if isinstance(ty, Span) and not ty.number.integer]
         self.bits = min((number.bits for number in numbers), default=64)
-        Walk(self, function, types).run(symbol, inner=False)
+        self.walk(self, function, types).run(symbol, inner=False)
 
 
 UNBOUND = Conflict("not bound on every way that leads here")
@@ -220,7 +221,7 @@ class Walk(Expressions):
     def meet(self, arrivals: Sequence[tuple[str, dict[str, Any]]]) -> dict[str, Any]:
         """The names after several ways; what one of them does not bind is not bound."""
         if len(arrivals) == 1:
-            return dict(arrivals[0][1])
+            return self.copied(arrivals[0][1])
         names = dict.fromkeys(name for _, env in arrivals for name in env)
         return {name: self.united([(label, env.get(name, UNBOUND)) for label, env in arrivals]) for name in names}
 
@@ -291,7 +292,7 @@ class Walk(Expressions):
         self.fork(condition, yes, no)
         before, arrivals = self.env, []
         for label, body in ((yes, node.body), (no, node.orelse)):
-            self.env = dict(before)
+            self.env = self.copied(before)
             self.start(label)
             self.block(body)
             if self.open:
@@ -408,7 +409,7 @@ class Walk(Expressions):
         what its last round leaves of those whose types differ."""
         origin, check, inside, latch, after = self.label, *(self.new_label() for _ in range(4))
         before, carried = self.env, dict[str, tuple[Any, int]]()
-        self.env = dict(before)
+        self.env = self.copied(before)
         self.jump(check)
         self.start(check)
         for name in changed:
@@ -418,7 +419,7 @@ class Walk(Expressions):
             self.lines.extend(f"  {text} = phi {leaf} [{first}, %{origin}]" for text, leaf, first in columns)
             self.env[name] = held
         condition = begin()
-        leaving = [] if condition is True else [(self.label, dict(self.env))]
+        leaving = [] if condition is True else [(self.label, self.copied(self.env))]
         loop = Loop(latch, after, [], leaving)
         if isinstance(condition, bool):
             self.jump(inside if condition else after)

@@ -273,7 +273,7 @@ class ModelBuilder:
         if self._physical:
             self._check_moved_masses(joints)
         own = [draft for draft in self._drafts[1:] if draft.mimic is None]
-        per_dof = {
+        per_dof: dict[str, Any] = {
             key: np.concatenate([np.empty(0), *(draft.per_dof[key] for draft in own)])
             for key in ("velocity_limit", "effort_limit", "armature", "friction", "damping")
         }

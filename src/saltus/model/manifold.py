@@ -21,7 +21,7 @@ from saltus.kernel.gpu_arrays import to_device
 from saltus.model.joint_kernels import CONTINUOUS, FREE_FLYER, PLANAR, SPHERICAL
 from saltus.model.joints import JointKind
 from saltus.model.model import Model
-from saltus.model.tree import algorithm
+from saltus.model.tree import LIGHT, algorithm
 from saltus.spatial.algebra import Motion, Quat, Vec2, Vec3, turn_back
 from saltus.spatial.lie import (
     exp_plane,
@@ -104,26 +104,26 @@ def relative_turn(a, b):
     return Vec2(a.x * b.x + a.y * b.y, a.x * b.y - a.y * b.x)
 
 
-@algorithm(inputs={"q": "nq", "v": "nv"}, outputs={"result": "nq"})
+@algorithm(inputs={"q": "nq", "v": "nv"}, outputs={"result": "nq"}, own_code=LIGHT)
 def _integrate(tree, q, v, w, result):
     for i in range(1, tree.nj):
         step_joint(tree, i, q, v, 1.0, result)
 
 
-@algorithm(inputs={"q0": "nq", "q1": "nq"}, outputs={"v": "nv"})
+@algorithm(inputs={"q0": "nq", "q1": "nq"}, outputs={"v": "nv"}, own_code=LIGHT)
 def _difference(tree, q0, q1, w, v):
     for i in range(1, tree.nj):
         difference_joint(tree, i, q0, q1, v)
 
 
-@algorithm(inputs={"q0": "nq", "q1": "nq", "u": "1"}, outputs={"q": "nq"}, work=Layout(nv={"v": None}))
+@algorithm(inputs={"q0": "nq", "q1": "nq", "u": "1"}, outputs={"q": "nq"}, work=Layout(nv={"v": None}), own_code=LIGHT)
 def _interpolate(tree, q0, q1, u, w, q):
     for i in range(1, tree.nj):
         difference_joint(tree, i, q0, q1, w.v)
         step_joint(tree, i, q0, w.v, ld(u, 0), q)
 
 
-@algorithm(inputs={"q0": "nq", "q1": "nq"}, outputs={"d": "1"}, work=Layout(nv={"v": None}))
+@algorithm(inputs={"q0": "nq", "q1": "nq"}, outputs={"d": "1"}, work=Layout(nv={"v": None}), own_code=LIGHT)
 def _distance(tree, q0, q1, w, d):
     total = zero(q0)
     for i in range(1, tree.nj):

@@ -58,6 +58,7 @@ class Model:
     loops: tuple[Loop, ...] = ()  # what the file closes; the tree's dynamics know nothing of them
     actuators: tuple[Actuator, ...] = ()
     shapes: tuple[Shape, ...] = ()  # for pictures
+    specialised: bool = False  # whether algorithms run code of its own: see `specialise`
 
     def __post_init__(self) -> None:
         checked_name(self.name, "a model")
@@ -194,7 +195,7 @@ class Model:
 
     def __repr__(self) -> str:
         sizes = f"nq={self.nq}, nv={self.nv}, njoints={self.njoints}, nframes={len(self.frames)}"
-        return f"Model({self.name!r}, {sizes})"
+        return f"Model({self.name!r}, {sizes}{', specialised' if self.specialised else ''})"
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         call, values = rebuilt(self)
@@ -204,6 +205,12 @@ class Model:
     def filled(self) -> dict[Any, Any]:
         """The tables that kernels see of the model, as they are asked for (kernel/tables.py)."""
         found: dict[Any, Any] = self.__dict__.setdefault("filled", {})  # another thread may have been faster
+        return found
+
+    @cached_property
+    def quick(self) -> dict[Any, Any]:
+        """By algorithm, the shortest way to call it with one sample (kernel/algorithm.py)."""
+        found: dict[Any, Any] = self.__dict__.setdefault("quick", {})
         return found
 
     @cached_property

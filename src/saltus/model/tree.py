@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from saltus.kernel import Configurations, Layout, Number, Part, Tables, declare
+from saltus.kernel import Configurations, Filled, Layout, Number, Part, Tables, declare
 from saltus.model.checks import ModelError
 from saltus.model.joint_kernels import defects
 from saltus.model.joints import Joint, JointKind
@@ -133,10 +133,16 @@ def se3(matrix: NDArray[np.float64]) -> SE3:
     return SE3(Mat3(*matrix[:3, :3].ravel()), Vec3(*matrix[:3, 3]))
 
 
+ROUNDED = 2.0 * float(np.finfo(np.float64).eps)
+"""What rounding makes of a 0 or 1 in a rotation: the cosine of a right angle is 6e-17. Kernels spare what is 0."""
+
+
 def seen_from(parent: NDArray[np.float64], placement: NDArray[np.float64], child: NDArray[np.float64]) -> Any:
     """A placement between joint frames as one between their canonical frames."""
     result = np.eye(4)
-    result[:3, :3] = parent.T @ placement[:3, :3] @ child
+    R = result[:3, :3] = parent.T @ placement[:3, :3] @ child
+    along = np.round(R)
+    result[:3, :3] = np.where(np.abs(R - along) < ROUNDED, along, R)
     result[:3, 3] = parent.T @ placement[:3, 3]
     return result
 
@@ -211,8 +217,22 @@ def neutral(model: Model) -> NDArray[np.float64]:
     return own.neutral()
 
 
+DENSE = 4
+"""Joints that one counts for whose frame is not along the axes of its parent's: no product is spared there."""
+
+LIGHT, HEAVY = 90, 250
+"""Extents up to which code for one robot is faster than that for all, or as fast: for algorithms that do little for each
+joint, and for those that do much (`python -m benchmarks.specialised`; docs/specialised.md)."""
+
+
+def extent(filled: Filled) -> int:
+    """The number of joints, dense ones counted `DENSE` times."""
+    renamed = INTS.view(filled.parts[0].ints, filled.sizes).renamed
+    return sum(1 if renamed[i] >= 0 else DENSE for i in range(1, filled.sizes["nj"]))
+
+
 CONFIGURATIONS = Configurations(defects, explain, not_allowed, neutral)
 TREE = Part(SIZES, INTS, REALS, measure, fill)
-TABLES = Tables([TREE], CONFIGURATIONS)
+TABLES = Tables([TREE], CONFIGURATIONS, extent)
 algorithm = partial(declare, TABLES)
 """The decorator of every algorithm on models: @algorithm(inputs={...}, outputs={...}, work=Layout(...))."""

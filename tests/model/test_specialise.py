@@ -1,0 +1,207 @@
+"""Robots compiled by themselves: the same numbers as by the code for all robots, in every form; what they keep."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import saltus as sl
+from saltus.dynamics.aba import _aba
+from saltus.dynamics.rnea import _rnea
+from saltus.kernel.compile import emit
+from saltus.kernel.number import F32, F64
+from saltus.model.joints import JointKind
+from saltus.model.tree import DENSE, LIGHT
+
+SOME = ("quadruped", "arm", "planar_human")
+OTHERS = ("humanoid", "biped", "cartpole", "panda", "solo12", "cassie")
+
+FUNCTIONS: dict[str, tuple[Callable[..., Any], str]] = {
+    "aba": (sl.aba, "q v x"),
+    "rnea": (sl.rnea, "q v x"),
+    "nonlinear_effects": (sl.nonlinear_effects, "q v"),
+    "gravity": (sl.gravity, "q"),
+    "crba": (sl.crba, "q"),
+    "joint_placements": (sl.joint_placements, "q"),
+    "frame_placements": (sl.frame_placements, "q"),
+    "joint_velocities": (sl.joint_velocities, "q v"),
+    "joint_accelerations": (sl.joint_accelerations, "q v x"),
+    "forward_kinematics": (sl.forward_kinematics, "q v x"),
+    "center_of_mass": (sl.center_of_mass, "q v x"),
+    "centroidal_momentum": (sl.centroidal_momentum, "q v"),
+    "centroidal_momentum_matrix": (sl.centroidal_momentum_matrix, "q"),
+    "kinetic_energy": (sl.kinetic_energy, "q v"),
+    "potential_energy": (sl.potential_energy, "q"),
+    "integrate": (sl.integrate, "q v"),
+    "difference": (sl.difference, "q p"),
+    "interpolate": (sl.interpolate, "q p u"),
+    "distance": (sl.distance, "q p"),
+    "minverse": (sl.minverse, "q"),
+    "frame_velocity": (lambda model, q, v, **given: sl.frame_velocity(model, q, v, 1, **given), "q v"),
+}
+
+
+def inputs(model: sl.Model, names: str, shape: tuple[int, ...], dtype: Any) -> list[Any]:
+    rng = np.random.default_rng(7)
+    made = {
+        "q": sl.random_configuration(model, seed=1, shape=shape), "p": sl.random_configuration(model, seed=2, shape=shape),
+        "v": rng.normal(size=(*shape, model.nv)), "x": rng.normal(size=(*shape, model.nv)), "u": rng.uniform(size=shape),
+    }  # fmt: skip
+    return [np.asarray(made[name], dtype) for name in names.split()]
+
+
+def assert_close(found: Any, right: Any, tolerance: float) -> None:
+    pairs = zip(found, right, strict=True) if isinstance(right, tuple) else [(found, right)]
+    for ours, theirs in pairs:
+        if isinstance(theirs, tuple):
+            assert_close(ours, theirs, tolerance)
+            continue
+        assert ours.dtype == theirs.dtype
+        np.testing.assert_allclose(ours, theirs, rtol=0, atol=tolerance * max(np.abs(theirs).max(initial=0.0), 1e-300))
+
+
+def condition(model: sl.Model, q: Any) -> float:
+    """What the inverse of M may lose; coordinates that follow others have none."""
+    M = sl.crba(model, q.astype(np.float64))
+    unit = 1.0 / np.sqrt(np.diagonal(M, axis1=-2, axis2=-1))
+    return float(np.linalg.cond(unit[..., :, None] * M * unit[..., None, :]).max())
+
+
+def compare(model: sl.Model, name: str, shape: tuple[int, ...], dtype: Any) -> None:
+    function, names = FUNCTIONS[name]
+    given = inputs(model, names, shape, dtype)
+    tolerance = 1e-13 if np.dtype(dtype) == np.float64 else 1e-5
+    if name in ("aba", "minverse"):
+        if model.weightless:
+            pytest.skip("joints without inertia, which it refuses")
+        tolerance *= max(1.0, condition(model, given[0]) / 100)
+    assert_close(function(sl.specialise(model), *given), function(model, *given), tolerance)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("robot", SOME)
+def test_one_sample(robot: str, name: str) -> None:
+    compare(sl.load_robot(robot), name, (), np.float64)
+
+
+@pytest.mark.parametrize("name", ["aba", "rnea", "crba", "centroidal_momentum", "forward_kinematics"])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_packets(dtype: Any, name: str) -> None:
+    compare(sl.load_robot("quadruped"), name, (3, 7), dtype)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("robot", OTHERS)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_other_robots_in_packets(robot: str, name: str, dtype: Any) -> None:
+    compare(sl.load_robot(robot), name, (11,), dtype)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_random_trees_of_all_kinds_of_joints(seed: int) -> None:
+    model = sl.random_model(seed=seed, bodies=5 + seed, kinds=[kind.name.lower() for kind in JointKind][1:])
+    for name in ("aba", "rnea", "integrate"):
+        compare(model, name, (), np.float64)
+
+
+def test_external_forces_and_memory_of_the_caller() -> None:
+    robot = sl.load_robot("quadruped")
+    own, (q, v, tau) = sl.specialise(robot), inputs(robot, "q v x", (), np.float64)
+    forces = np.random.default_rng(0).normal(size=(robot.njoints, 6))
+    out = np.empty(robot.nv)
+    assert sl.aba(own, q, v, tau, forces, out=out) is out
+    assert_close(out, sl.aba(robot, q, v, tau, forces), 1e-12)
+
+
+CONSTRAINED = {
+    "quadruped": lambda robot: [sl.Contact(robot, foot) for foot in sl.robot_frames("quadruped").feet],
+    "humanoid": lambda robot: [sl.Contact(robot, foot, dim=6, kd=5.0) for foot in sl.robot_frames("humanoid").feet],
+    "four_bar": sl.model_loops,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("shape", [(), (9,)], ids=["one", "packets"])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("robot", CONSTRAINED)
+def test_constrained_dynamics(robot: str, dtype: Any, shape: tuple[int, ...]) -> None:
+    model = sl.load_robot(robot)
+    own, held = sl.specialise(model), CONSTRAINED[robot](model)
+    q, v, tau = inputs(model, "q v x", shape, dtype)
+    if robot == "four_bar":
+        q = np.broadcast_to(model.neutral().astype(dtype), q.shape)
+    right, found = (sl.ConstrainedDynamics(each, held).solve(q, v, tau) for each in (model, own))
+    np.testing.assert_array_equal(found.status, right.status)
+    np.testing.assert_array_equal(found.iterations, right.iterations)
+    for ours, theirs in ((found.a, right.a), (found.forces, right.forces)):
+        assert_close(ours, theirs, 1e-9 if np.dtype(dtype) == np.float64 else 1e-4)
+
+
+def test_some_constraints_active_and_an_impact() -> None:
+    model = sl.load_robot("quadruped")
+    held = CONSTRAINED["quadruped"](model)
+    plain, own = (sl.ConstrainedDynamics(each, held) for each in (model, sl.specialise(model)))
+    q, v, tau = inputs(model, "q v x", (), np.float64)
+    active = np.array([1.0, 0.0, 1.0, 0.0])
+    assert_close(own.solve(q, v, tau, active).a, plain.solve(q, v, tau, active).a, 1e-9)
+    assert_close(own.impact(q, v, active).v, plain.impact(q, v, active).v, 1e-9)
+
+
+def test_what_is_known_of_contradictions_stays() -> None:
+    """NaN and statuses come out as they do without: nothing is simplified away that shows them."""
+    model = sl.load_robot("arm")
+    held = [sl.Contact(model, "tool", dim=6), sl.Contact(model, "tool", dim=6)]
+    q, v, tau = inputs(model, "q v x", (), np.float64)
+    target = np.repeat([0.0, 5.0], 6)
+    plain, own = (
+        sl.ConstrainedDynamics(each, held).solve(q, v, tau, target=target) for each in (model, sl.specialise(model))
+    )
+    assert own.status == plain.status == sl.Status.LEAST_SQUARES
+    with pytest.raises(ValueError, match=r"q\[0\] is nan"):
+        sl.aba(sl.specialise(model), np.full(model.nq, np.nan), v, tau)
+
+
+def test_it_behaves_like_the_other() -> None:
+    robot = sl.load_robot("quadruped")
+    own = sl.specialise(robot)
+    assert own.specialised and not robot.specialised and "specialised" in repr(own)
+    assert own.joints == robot.joints and sl.specialise(own) is own
+    again = pickle.loads(pickle.dumps(own))
+    moon = own.replace(gravity=(0, 0, -1.62))
+    assert again.specialised and moon.specialised
+    q, v, tau = inputs(robot, "q v x", (), np.float64)
+    np.testing.assert_array_equal(sl.aba(again, q, v, tau), sl.aba(own, q, v, tau))
+    assert_close(sl.aba(moon, q, v, tau), sl.aba(robot.replace(gravity=(0, 0, -1.62)), q, v, tau), 1e-12)
+    with pytest.raises(ValueError, match="shape"):
+        sl.aba(own, q[:-1], v, tau)
+    held = sl.ConstrainedDynamics(robot, CONSTRAINED["quadruped"](robot))
+    assert sl.specialise(held).model.specialised and sl.specialise(held).method == held.method
+    with pytest.raises(TypeError, match="expected a Model or ConstrainedDynamics"):
+        sl.specialise("quadruped")  # type: ignore[call-overload]
+
+
+def test_derivatives_and_rollouts_of_it() -> None:
+    robot = sl.load_robot("quadruped")
+    own, (q, v, tau) = sl.specialise(robot), inputs(robot, "q v x", (), np.float64)
+    assert_close(tuple(sl.aba_derivatives(own, q, v, tau)), tuple(sl.aba_derivatives(robot, q, v, tau)), 1e-12)
+    assert_close(sl.rollout(own, q, v, duration=0.01).q, sl.rollout(robot, q, v, duration=0.01).q, 1e-12)
+
+
+def test_large_robots_run_the_code_for_all() -> None:
+    chain = sl.random_model(seed=0, bodies=LIGHT // DENSE + 1, kinds=["revolute"])
+    for model, known in ((sl.specialise(chain), False), (sl.specialise(sl.load_robot("arm")), True)):
+        own = _rnea.special(_rnea.filled(model))
+        assert (own.known is not None) == known and (own is _rnea) != known
+    compare(chain, "rnea", (), np.float64)
+
+
+def test_it_compiles_for_gpus() -> None:
+    own = _aba.special(_aba.filled(sl.specialise(sl.load_robot("arm"))))
+    for number in (F64, F32):
+        text = emit(own, number, own.present(3), "gpu", "k").decode()
+        assert ".entry kernel" in text and "fma.rn" in text
+        assert ".local" not in text  # all of the workspace is in registers
