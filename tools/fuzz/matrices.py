@@ -175,7 +175,7 @@ def impact(case: Case, rng: np.random.Generator) -> Iterator[str]:
     size = float(np.abs(case.sample.v / case.u.v).max())
     measure = lazily(rng, case.u, case.constraints, problem.scale, case.sample, case.dtype)
     if jump.size > 1e-3 * size:  # what is added to v and taken off again has lost these digits
-        told = (case.dtype, case.dynamics.tolerance, case.chosen, True)
+        told = (case.dtype, case.dynamics.tolerance, case.chosen)
         wrong = judge(case.u, case.constraints, jump, measure, answer, *told)
         yield from (f"impact: {text}" for text in wrong)
 
