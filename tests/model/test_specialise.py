@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 import saltus as sl
 from saltus.dynamics.aba import _aba
 from saltus.dynamics.rnea import _rnea
-from saltus.kernel.compile import emit
+from saltus.kernel.compile import assembly, emit
 from saltus.kernel.number import F32, F64
 from saltus.model.joints import JointKind
 from saltus.model.tree import DENSE, LIGHT
@@ -107,6 +108,45 @@ def test_random_trees_of_all_kinds_of_joints(seed: int) -> None:
     model = sl.random_model(seed=seed, bodies=5 + seed, kinds=[kind.name.lower() for kind in JointKind][1:])
     for name in ("aba", "rnea", "integrate"):
         compare(model, name, (), np.float64)
+
+
+def starfish(seed: int, limbs: int, length: int) -> sl.Model:
+    """A free body with equal limbs, but for their numbers: among these are 0, 1 and -1, which code makes use of."""
+    rng = np.random.default_rng(seed)
+    builder = sl.ModelBuilder("starfish")
+    base = builder.add_joint("base", "free_flyer")
+    builder.add_body(base, mass=5.0, inertia=np.eye(3))
+    kinds = rng.choice(["revolute", "revolute", "prismatic", "spherical", "continuous"], size=length)
+    for limb in range(limbs):
+        parent = base
+        for depth, kind in enumerate(kinds):
+            axis = rng.permutation(np.eye(3))[0] * rng.choice([-1.0, 1.0]) if rng.random() < 0.7 else rng.normal(size=3)
+            position = rng.choice([0.0, 0.1, -0.1, rng.normal()], size=3)
+            turn = np.eye(4)
+            if rng.random() < 0.5:
+                turn[:3, :3] = [[0, -1, 0], [1, 0, 0], [0, 0, 1]]
+            turn[:3, 3] = position
+            given = {} if kind == "spherical" else {"axis": axis}
+            parent = builder.add_joint(f"{limb}.{depth}", str(kind), parent=parent, placement=turn, **given)
+            builder.add_body(
+                parent, mass=rng.uniform(0.5, 2), com=rng.choice([0.0, 0.05], size=3), inertia=0.1 * np.eye(3)
+            )
+    return builder.build()
+
+
+@pytest.mark.parametrize(("limbs", "length"), [(2, 2), (3, 3), (4, 3), (5, 1), (6, 2), (8, 2), (9, 1)])
+def test_equal_limbs(limbs: int, length: int) -> None:
+    for seed in range(2):
+        model = starfish(seed, limbs, length)
+        for name in ("aba", "rnea", "forward_kinematics"):
+            compare(model, name, (), np.float64)
+
+
+def test_four_legs_are_computed_side_by_side() -> None:
+    own = _aba.special(_aba.filled(sl.specialise(sl.load_robot("quadruped"))))
+    text = assembly(own, F64, own.present(3), "one", "k")
+    arithmetic = re.findall(r"= f(?:add|sub|mul|div|neg)[a-z ]* (<4 x double>|double)", text)
+    assert arithmetic.count("<4 x double>") > arithmetic.count("double")
 
 
 def test_external_forces_and_memory_of_the_caller() -> None:

@@ -37,6 +37,7 @@ def assembly(algorithm: Algorithm, number: Number, present: tuple[bool, ...], fo
     """LLVM's language, before it is optimised."""
     entry = entry_of(algorithm, number, present, form)
     compiler = Compiler(form == GPU, Evaluation if algorithm.known else Walk)
+    compiler.limbs = form == "one"
     compiler.entry(entry.function, entry.types, symbol)
     return str(compiler.module)
 

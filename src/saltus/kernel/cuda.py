@@ -34,10 +34,10 @@ from saltus.kernel.tables import Filled
 if TYPE_CHECKING:
     from saltus.kernel.algorithm import Algorithm, Spec
 
-ROUNDS, SMALL = ((4, 128), (3, 168)), (1, 255)
+ROUNDS, SMALL, OWN = ((4, 128), (3, 168)), (1, 255), (2, 255)
 """Blocks that a multiprocessor runs at a time, and the registers that leaves a thread. Measured on an H200: sixteen warps
 hide more latency than twelve, unless their code keeps more than `SPILLED` bytes out of registers, and twenty have too few. A
-batch that leaves each with four can have all registers."""
+batch that leaves each with four can have all registers, and so has code for one robot, whose workspace they are."""
 
 SPILLED = 256
 
@@ -190,7 +190,7 @@ def make_plan(algorithm: Algorithm, model: Any, given: Sequence[Any], out: Seque
                 f"{algorithm.name}: out for {algorithm.arguments[k].name} has strides {form.strides}: expected samples in "
                 "memory of their own"
             )
-    own = algorithm.work.length(sizes) + 1
+    own = 1 if algorithm.known else algorithm.work.length(sizes) + 1
     if is_staged(algorithm, outputs, meta[first:, SIZE]):
         meta[first:, STAGE] = own + np.cumsum([0, *meta[first:-1, SIZE]])
         own, table[places.staged] = own + meta[first:, SIZE].sum(), 1
@@ -248,7 +248,7 @@ def lie_apart(stride: int, step: int, size: int, count: int) -> bool:
 
 def is_staged(algorithm: Algorithm, outputs: Sequence[Form], lengths: Any) -> bool:
     """Whether results are made in the workspace: large ones, written in full, whose samples lie one after the other."""
-    if lengths.sum() < LARGE or any(spec.zeroed for spec in algorithm.outputs):
+    if algorithm.known or lengths.sum() < LARGE or any(spec.zeroed for spec in algorithm.outputs):
         return False
     return outputs[int(np.argmax(lengths))].strides[-1] == 1
 
@@ -257,6 +257,8 @@ def chosen(algorithm: Algorithm, number: Number, given: int, count: int, device:
     """The function for so many samples, and how many of its blocks a multiprocessor runs at a time."""
     if count <= device.processors * SMALL[0] * BLOCK:
         return gpu_function(algorithm, number, given, SMALL[1], device.ordinal), SMALL[0]
+    if algorithm.known:
+        return gpu_function(algorithm, number, given, OWN[1], device.ordinal), OWN[0]
     (blocks, registers), fewer = ROUNDS
     function = gpu_function(algorithm, number, given, registers, device.ordinal)
     with device:

@@ -14,9 +14,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from saltus.kernel.expressions import OPERATORS, Conflict
+from saltus.kernel.limbs import side_by_side
 from saltus.kernel.tuples import NUMBER_CLASSES
 from saltus.kernel.values import INT, Column, Group, Known, Real, Span, Value, is_integer, kind_of
-from saltus.kernel.walk import Loop, Walk
+from saltus.kernel.walk import Loop, Walk, quoted
 
 CELLS = "(cells)"  # not the name of a variable
 """Where an environment keeps the numbers that are in memory of the function's own, by address and index."""
@@ -98,9 +99,40 @@ class Evaluation(Walk):
 
     def count(self, node: ast.For, ends: list[Any]) -> None:
         if all(isinstance(end, Known) and is_integer(end) for end in ends) and self.reaches_tables(node):
-            self.unroll(node, list(map(Known, range(*(end.value for end in ends)))))
+            self.unroll_limbs(node, list(map(Known, range(*(end.value for end in ends)))))
         else:
             super().count(node, ends)
+
+    rounds: list[int] | None = None
+    """The lines where those of the loop begin that is being unrolled."""
+
+    def begin_round(self) -> None:
+        if self.rounds is not None:
+            self.rounds.append(len(self.lines))
+
+    def unroll_limbs(self, node: ast.For, parts: Sequence[Any]) -> None:
+        """A loop over joints: what it does alike for several limbs is done for all of them at a time."""
+        if not self.compiler.limbs:
+            outer, self.rounds = self.rounds, None
+            self.unroll(node, parts)
+            self.rounds = outer
+            return
+        self.compiler.limbs, label, self.rounds = False, self.label, []  # not the loops within
+        self.unroll(node, parts)
+        self.compiler.limbs, starts, self.rounds = True, self.rounds, None
+        if starts and self.label == label and self.open:
+            ends = [*starts[1:], len(self.lines)]
+            rounds = [list(filter(None, self.lines[a:b])) for a, b in zip(starts, ends, strict=True)]
+            self.lines[starts[0] :] = side_by_side(rounds, self.new_name, self.widened)
+
+    def widened(self, name: str, width: int) -> str:
+        """A function of numbers, or one of LLVM's, for so many lanes."""
+        if name.startswith("llvm."):
+            wide, many = f"{name.removesuffix('.f64')}.v{width}f64", f"<{width} x double>"
+            count = self.module.declarations[name].count("double") - 1
+            return self.module.declare(wide, many, [many] * count)
+        function, types = next(key for key, made in self.compiler.made.items() if quoted(made.name) == name)
+        return quoted(self.compiler.function(function, tuple(Real(ty.bits, width) for ty in types)).name)
 
     def reaches_tables(self, loop: ast.For) -> bool:
         """Whether its index is used where there is memory with fields."""

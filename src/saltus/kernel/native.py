@@ -50,6 +50,7 @@ CODE = (
     "fastcall",
     "gpu_entry",
     "lanes",
+    "limbs",
     "memory",
     "number",
     "primitives",

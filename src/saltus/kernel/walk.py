@@ -45,6 +45,8 @@ class Compiler:
     def __init__(self, gpu: bool = False, walk: type[Walk] | None = None) -> None:
         self.module = Module(gpu)
         self.walk = walk or Walk
+        self.limbs = False
+        """Whether numbers are those of one sample, so that vectors are free for what is equal in it (limbs.py)."""
         self.bits = 64
         self.made: dict[Any, Made] = {}
         self.begun: set[Any] = set()
@@ -317,6 +319,7 @@ class Walk(Expressions):
         for part in parts:
             if not self.open:
                 break
+            self.begin_round()
             loop = Loop(self.new_label(), after, [], broken)
             self.loops.append(loop)
             self.put(node.target, part)
@@ -324,6 +327,9 @@ class Walk(Expressions):
             self.loops.pop()
             self.gather(loop.again, loop.continued)
         self.gather(after, broken)
+
+    def begin_round(self) -> None:
+        """Of a loop that is unrolled."""
 
     def gather(self, label: str, arrivals: list[tuple[str, dict[str, Any]]]) -> None:
         """Go on where others have jumped to, if any have."""
