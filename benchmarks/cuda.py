@@ -1,6 +1,6 @@
 """Throughput on a GPU against the size of the batch, on CuPy arrays in both layouts and precisions.
 
-    python -m benchmarks.cuda [--robots solo12] [--algorithms aba,crba] [--quick] [--output FILE]
+    python -m benchmarks.cuda [--robots solo12] [--algorithms aba,crba] [--specialised] [--quick] [--output FILE]
 
 CUDA events are set around ten launches one after the other, so that the time to launch one from Python is hidden behind
 the one before; it is reported apart (`launch`), and limits small batches. Layout `samples` is an array (B, n) as NumPy
@@ -10,6 +10,8 @@ relative, of the first samples, against the processor in double precision; of al
 `constrained_aba` is timed on the constraints that `CONSTRAINED` names, with default settings: it iterates until they are
 met, and only samples whose status is CONVERGED count, in throughput and errors. Its derivatives are in double precision,
 as `ConstrainedDynamics.derivatives` computes them whatever it is given.
+
+With `--specialised`, robots have code of their own, and humanoids stand on two soles.
 """
 
 from __future__ import annotations
@@ -39,6 +41,8 @@ LARGEST = {
 """The algorithms, and the largest batch of each: matrices (nv, nv) fill the memory."""
 CONSTRAINED = {"solo12": "F3^4", "anymal": "F3^4", "talos38": "F6^2 H6^2", "talos50": "F6^2 H6^2"}
 """What of a robot is held."""
+STANDING = CONSTRAINED | {"talos38": "F6^2", "talos50": "F6^2"}
+"""What of a specialised one."""
 HELD = ("constrained_aba", "constrained_derivatives")
 DEFAULT_ROBOTS = "solo12,anymal,g1,talos38,talos50"
 LAYOUTS = ("samples", "numbers")
@@ -79,11 +83,13 @@ def time_launches(call: Callable[[], Any], repeats: int) -> tuple[float, float]:
     return best, python
 
 
-def constrained_row(robot: str, derivatives: bool) -> Row:
+def constrained_row(robot: str, derivatives: bool, specialised: bool) -> Row:
     """Constrained dynamics of a robot as a row of the table: accelerations, forces and report by q, v and tau; or all their
     derivatives as well, which then come first."""
-    case = Case(robot, CONSTRAINED[robot])
+    case = Case(robot, (STANDING if specialised else CONSTRAINED)[robot])
     dynamics = sl.ConstrainedDynamics(case.model, case.constraints)
+    if specialised:
+        dynamics = sl.specialise(dynamics)
 
     def call(model: sl.Model, q: Any, v: Any, tau: Any, out: Any = None) -> Any:
         active, target, start, rows = dynamics.defaults(q, v, tau)
@@ -144,6 +150,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Throughput on a GPU against the size of the batch.")
     parser.add_argument("--robots", default=DEFAULT_ROBOTS, help="comma-separated: " + ", ".join(ROBOTS))
     parser.add_argument("--algorithms", default="", help="comma-separated: " + ", ".join(LARGEST))
+    parser.add_argument("--specialised", action="store_true", help="robots with code of their own")
     parser.add_argument("--repeats", type=int, default=10)
     parser.add_argument("--quick", action="store_true", help="to see that it works: one robot, small batches")
     parser.add_argument("--output", type=Path, help="file or folder")
@@ -160,12 +167,13 @@ def main() -> None:
     labels = f"{'robot':11}{'algorithm':28}{'type':8}{'layout':8}{'batch':>8}"
     print(f"{labels}{'M/s':>9}{'launch us':>11}{'error':>10}{'first s':>9}{'converged':>11}{'iterations':>12}")
     for robot in chosen(options.robots, ROBOTS):
-        model = saltus_model(robot)
+        model = sl.specialise(saltus_model(robot)) if options.specialised else saltus_model(robot)
         many = make_inputs(model, batches[-1], "q v a tau")
         for name in names:
             if name in HELD and robot not in CONSTRAINED:
                 continue
-            row = constrained_row(robot, name == "constrained_derivatives") if name in HELD else ALGORITHMS[name]
+            held = name in HELD and constrained_row(robot, name == "constrained_derivatives", options.specialised)
+            row = held or ALGORITHMS[name]
             types = ("float64",) if name == "constrained_derivatives" else ("float64", "float32")
             right = {dtype: reference(row, robot, first(many, CHECKED), dtype) for dtype in types}
             points = [(d, l, b) for d in types for l in LAYOUTS for b in batches if b <= LARGEST[name]]
@@ -184,7 +192,8 @@ def main() -> None:
                 del out
                 cupy.get_default_memory_pool().free_all_blocks()
     if options.output or not (options.quick or options.algorithms or options.robots != DEFAULT_ROBOTS):
-        write(result, options.output, "cuda-" + device.lower().removeprefix("nvidia ").replace(" ", "-") + ".json")
+        kind = "specialised-" if options.specialised else "cuda-"
+        write(result, options.output, kind + device.lower().removeprefix("nvidia ").replace(" ", "-") + ".json")
 
 
 if __name__ == "__main__":

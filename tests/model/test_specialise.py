@@ -224,6 +224,17 @@ def test_it_behaves_like_the_other() -> None:
         sl.specialise("quadruped")  # type: ignore[call-overload]
 
 
+def test_joints_that_follow_others() -> None:
+    builder = sl.ModelBuilder("fingers")
+    parent = 0
+    for name, mimic in (("a", None), ("b", sl.Mimic("a", 2.0, 0.1)), ("c", None)):
+        parent = builder.add_joint(name, "revolute", parent=parent, axis=(0, 1, 0), mimic=mimic)
+        builder.add_body(parent, mass=1.0, com=(0.1, 0.0, 0.2), inertia=0.1 * np.eye(3))
+    for name in ("aba", "rnea", "crba", "integrate"):
+        compare(builder.build(), name, (), np.float64)
+        compare(builder.build(), name, (3,), np.float64)
+
+
 def test_derivatives_and_rollouts_of_it() -> None:
     robot = sl.load_robot("quadruped")
     own, (q, v, tau) = sl.specialise(robot), inputs(robot, "q v x", (), np.float64)

@@ -199,7 +199,10 @@ class ConstrainedDynamics:
         """
         rest: tuple[Any, ...] = self._one
         problem = self.problem
-        if not (q.__class__ is np.ndarray and q.ndim == 1 and q.dtype is DOUBLE):
+        plain = q.__class__ is np.ndarray and q.ndim == 1 and q.dtype is DOUBLE
+        if plain and active is target is start is external is rows is None and on_invalid == "raise" and not problem.nu:
+            return tuple.__new__(Solution, self._run(problem, (q, v, tau, *rest)))  # the shortest way
+        if not plain:
             if self._double_only and all(map(is_single, (q, v, tau))):
                 solve = partial(self.solve, on_invalid=on_invalid)
                 return in_double(self.model, solve, q, v, tau, active, target, start, external, rows)
