@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import operator
 import os
 import threading
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,11 +17,8 @@ from saltus.kernel.poison import poison
 LINE = 64
 """Bytes of a cache line."""
 
-GRAIN = 16
-"""Packets that a thread gets at least: below, waking it costs more than it brings."""
-
-SMALL = 4 * GRAIN
-"""Samples of a batch that is not worth dealing out, whatever the width of a packet."""
+SMALL = 512
+"""Samples of a batch that is hardly worth dealing out."""
 
 AT_ONCE = 1024
 """Samples of a batch that one thread does in one go: a longer one goes in chunks, between which Ctrl-C is heard."""
@@ -27,11 +26,26 @@ AT_ONCE = 1024
 MOST_THREADS = 1024
 """More would cost more than they bring on any machine, and may not be there to be had."""
 
-_settings = {"threads": os.cpu_count() or 1}
+QUOTA = Path("/sys/fs/cgroup/cpu.max")
+"""Where Linux says how much time [us] in how long a period the processes of a container have; or max."""
+
+
+def available() -> int:
+    """The processors that this process may use."""
+    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    try:
+        time, period = QUOTA.read_text().split()
+        return max(1, min(allowed, math.ceil(int(time) / int(period))))
+    except (OSError, ValueError):  # there is no such file, or no limit
+        return allowed
+
+
+_settings = {"threads": available()}
 
 
 def set_threads(count: int) -> None:
-    """How many threads batches are dealt out to; at first, as many as the machine has processors.
+    """How many threads batches are dealt out to; at first, as many as there are processors for this
+    process: its affinity and the quota of its container count.
 
     >>> set_threads(2)
     """

@@ -1,42 +1,106 @@
-"""Threads, their memory, and the compiled functions that they run."""
+"""Threads that share a batch, and the compiled functions that they run.
+
+A batch begins in the caller's thread. Its first packets tell how long a sample takes; if what is left is worth waking
+others, it is handed out to them in chunks, as each gets free. Helpers sleep between batches, each on a lock of its own: to
+wake one takes some 50 us, of which the caller spends two.
+"""
 
 from __future__ import annotations
 
 import functools
+import operator
 import os
 import threading
 import time
-from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import count as counting
 from typing import TYPE_CHECKING, Any
 
 from saltus.kernel import native
-from saltus.kernel.lending import GRAIN, get_threads
+from saltus.kernel.lending import get_threads
 from saltus.kernel.number import Number
 from saltus.kernel.poison import POISONED
 
 if TYPE_CHECKING:
     from saltus.kernel.algorithm import Algorithm
 
+FIRST = 1 if POISONED else 16
+"""Packets that the caller does before it looks for help."""
 
-FIRST = 1 if POISONED else 256
-"""Packets of a thread's first chunk. A chunk that ends early is followed by one of twice the length."""
+WORTH = 200e-6
+"""Seconds of work for which a helper is worth waking."""
 
-EARLY = 0.0 if POISONED else 0.025
-"""Seconds. Between chunks a thread looks whether it shall stop, so that Ctrl-C need not wait for a whole batch; and under
-SALTUS_POISON, each packet finds its memory full of NaN."""
+CHUNK, ALONE = (0.0, 0.0) if POISONED else (200e-6, 25e-3)
+"""Seconds of work at a time, at most: with helpers, and alone. Between chunks a thread looks whether it shall stop, so that
+Ctrl-C need not wait for a whole batch; and under SALTUS_POISON, each packet finds its memory full of NaN."""
+
+RELEASE = operator.methodcaller("release")
+
+SHARES = 4
+"""Chunks that each thread should get at least, so that all end at about the same time."""
 
 
-@functools.lru_cache(maxsize=1)  # the threads of another number end when nobody uses them any more
-def _pool(threads: int) -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(threads, thread_name_prefix="saltus")
+class Helper(threading.Thread):
+    """A thread that sleeps until it is given something to do: `work` is set, `done` cleared, `begin` released."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(name=f"saltus_{number}", daemon=True)
+        self.begin, self.done = threading.Lock(), threading.Event()
+        self.begin.acquire()
+        self.work: Callable[[], None] | None = None  # None: it ends
+
+    def run(self) -> None:
+        while True:
+            self.begin.acquire()
+            work, self.work = self.work, None
+            if work is None:
+                return
+            work()
+            del work  # what it worked on is not kept until the next time
+            self.done.set()
 
 
-# A forked process has none of its parent's threads: it makes new ones. And it must not be forked while another thread
-# compiles, for nobody would be there to release the compiler's lock.
+class Team:
+    """The helpers there are. One batch has them at a time: another one, of another thread of the user's, goes alone."""
+
+    def __init__(self) -> None:
+        self.taken, self.helpers = threading.Lock(), list[Helper]()
+
+    @contextmanager
+    def lent(self, wanted: int) -> Iterator[list[Helper]]:
+        """Up to so many helpers."""
+        if wanted < 1 or not self.taken.acquire(blocking=False):
+            yield []
+            return
+        try:
+            while len(self.helpers) > get_threads() - 1:
+                last = self.helpers.pop()
+                last.work = None
+                last.begin.release()
+            try:
+                while len(self.helpers) < wanted:
+                    helper = Helper(len(self.helpers))
+                    helper.start()
+                    self.helpers.append(helper)
+            except RuntimeError:  # no thread to be had: there are too many, or the process is about to end
+                pass
+            yield self.helpers[:wanted]
+        finally:
+            self.taken.release()
+
+    def forget(self) -> None:
+        """A forked process has none of its parent's threads."""
+        self.__init__()  # type: ignore[misc]
+
+
+_team = Team()
+
+
+# A process must not be forked while another thread compiles, for nobody would be there to release the compiler's lock.
 os.register_at_fork(before=native._lock.acquire, after_in_parent=native._lock.release)
 os.register_at_fork(after_in_child=native._lock.release)
-os.register_at_fork(after_in_child=_pool.cache_clear)
+os.register_at_fork(after_in_child=_team.forget)
 
 
 @functools.cache
@@ -46,32 +110,42 @@ def entry(algorithm: Algorithm, number: Number, given: int, form: str) -> Any:
 
 
 def deal(work: Callable[[int, int], int], count: int, width: int) -> list[int]:
-    """Run work(start, stop) over all samples, in as many threads as are worth it."""
-    packets = -(-count // width)
-    threads = max(1, min(get_threads(), packets // GRAIN))
-    stopped = threading.Event()
+    """Run work(start, stop) over all samples, in as many threads as are worth it; what it answered."""
+    first = min(count, FIRST * width)
+    begin = time.perf_counter()
+    found = [work(0, first)]
+    pace = max(time.perf_counter() - begin, 1e-9) / first
+    left, stopped, failed = count - first, threading.Event(), list[BaseException]()
 
-    def chunks(start: int, stop: int) -> int:
-        status, length = 0, FIRST * width
-        while start < stop and not stopped.is_set():
-            end, begin = min(start + length, stop), time.perf_counter()
-            status |= work(start, end)
-            start = end
-            if time.perf_counter() - begin < EARLY:
-                length *= 2
-        return status
+    def share(chunk: int, numbers: Iterator[int]) -> None:
+        """Takes chunks as long as there are any."""
+        try:
+            while not stopped.is_set() and (start := first + chunk * next(numbers)) < count:
+                found.append(work(start, min(start + chunk, count)))
+        except BaseException as error:
+            stopped.set()
+            failed.append(error)
 
-    if threads == 1:
-        return [chunks(0, count)]
-    share = -(-packets // threads) * width
-    ranges = [(start, min(start + share, count)) for start in range(0, count, share)]
-    tasks: list[Future[int]] = []
-    try:
-        pool = _pool(get_threads())
-        tasks.extend(pool.submit(chunks, *each) for each in ranges[1:])
-        return [chunks(*ranges[0]), *(task.result() for task in tasks)]
-    except RuntimeError:  # no thread to be had: there are too many, or the process is about to end
-        return [chunks(0, count)]
-    finally:
-        stopped.set()
-        wait(tasks)  # an interrupt must not leave threads behind that still write the results
+    with _team.lent(min(get_threads() - 1, int(pace * left / WORTH))) as helpers:
+        seconds = min(CHUNK, pace * left / (SHARES * (len(helpers) + 1))) if helpers else ALONE
+        mine = functools.partial(share, width * max(1, int(seconds / (pace * width))), counting())
+        for helper in helpers:
+            helper.work = mine
+            helper.done.clear()
+        busy = list[tuple[Helper, None]]()
+        try:
+            # One call into C: an interrupt comes before or after it, when `busy` has those that were woken.
+            busy.extend(zip(helpers, map(RELEASE, [helper.begin for helper in helpers]), strict=True))
+            mine()
+        finally:
+            while True:  # an interrupt must not leave threads behind that still write the results
+                try:
+                    stopped.set()
+                    for helper, _ in busy:
+                        helper.done.wait()
+                    break
+                except KeyboardInterrupt as error:
+                    failed.append(error)
+    if failed:
+        raise failed[0]
+    return found
