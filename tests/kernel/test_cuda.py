@@ -136,6 +136,16 @@ def test_what_is_launched(monkeypatch: pytest.MonkeyPatch) -> None:
     assert table[places.sizes : places.sizes + 3] == [model.njoints, nq, nv]
 
 
+def test_code_for_one_robot_has_all_registers_and_no_workspace(monkeypatch: pytest.MonkeyPatch) -> None:
+    launched, model = Launched(monkeypatch), sl.specialise(sl.load_robot("arm"))
+    chosen: list[tuple[Any, ...]] = []
+    monkeypatch.setattr(cuda, "gpu_function", lambda *given: chosen.append(given))
+    sl.aba(model, Pretended((1000, model.nq)), Pretended((1000, model.nv)), Pretended((1000, model.nv)))
+    (algorithm, *_, registers, _), numbers = chosen[-1], launched.words[cuda.NUMBERS]
+    assert algorithm.known is not None and registers == 255 and numbers == 1
+    assert launched.blocks == 2 * cuda.OWN[0]
+
+
 def test_integers_are_part_of_the_plan(monkeypatch: pytest.MonkeyPatch) -> None:
     """However they come: another frame is another launch."""
     from saltus.dynamics.frame import _frame_placement
@@ -344,6 +354,28 @@ def test_constrained_dynamics(library: str) -> None:
     assert host(found.solution.iterations).min() >= 1
     assert np.isnan(host(found.da_dq)[::2]).all()
     assert np.abs(host(found.da_dq) - right.da_dq)[1::2].max() < 1e-6 * np.abs(right.da_dq[1::2]).max()
+
+
+@needs_gpu
+@pytest.mark.parametrize(("dtype", "tolerance"), [("f8", 1e-10), ("f4", 1e-3)])
+@pytest.mark.parametrize("robot", ["quadruped", "humanoid"])
+def test_robots_compiled_by_themselves(robot: str, dtype: str, tolerance: float) -> None:
+    cupy = pytest.importorskip("cupy")
+    model = sl.load_robot(robot)
+    own, rng = sl.specialise(model), np.random.default_rng(0)
+    q, (v, tau) = (
+        sl.random_configuration(model, 0, 700).astype(dtype),
+        rng.normal(size=(2, 700, model.nv)).astype(dtype),
+    )
+    there = [cupy.asarray(x) for x in (q, v, tau)]
+    held = sl.ConstrainedDynamics(model, [sl.Contact(model, foot) for foot in sl.robot_frames(robot).feet])
+    for found, right in (
+        (sl.aba(own, *there), sl.aba(model, q, v, tau)),
+        (sl.rnea(own, *there), sl.rnea(model, q, v, tau)),
+        (sl.crba(own, there[0]), sl.crba(model, q)),
+        (sl.specialise(held).solve(*there).a, held.solve(q, v, tau).a),
+    ):
+        assert np.abs(found.get() - right).max() < tolerance * np.abs(right).max()
 
 
 @needs_gpu
