@@ -98,6 +98,8 @@ from saltus.model.manifold_jacobians import difference_jacobians, integrate_jaco
 from saltus.simulation import (
     Drift,
     Interrupted,
+    OverTime,
+    PDTargets,
     RolloutError,
     StepDerivatives,
     Task,
@@ -143,6 +145,8 @@ __all__ = [
     "Model",
     "ModelBuilder",
     "ModelError",
+    "OverTime",
+    "PDTargets",
     "RNEADerivatives",
     "RobotFrames",
     "RolloutError",

@@ -1,5 +1,6 @@
 """Robots moving by themselves, under constraints and under a controller, step by step."""
 
+from saltus.simulation.commands import OverTime, PDTargets
 from saltus.simulation.conservation import Drift, conservation_drift
 from saltus.simulation.constraint_drift import constraint_drift
 from saltus.simulation.rollout import Interrupted, RolloutError, Trajectory, rollout
@@ -9,6 +10,8 @@ from saltus.simulation.task_space import Task, center_of_mass_task, motors_of, t
 __all__ = [
     "Drift",
     "Interrupted",
+    "OverTime",
+    "PDTargets",
     "RolloutError",
     "StepDerivatives",
     "Task",

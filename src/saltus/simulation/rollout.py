@@ -12,7 +12,7 @@ The joints' limits do not hold the robot, and contacts hold it both ways: which 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,8 +25,12 @@ from saltus.constraints.report import Status
 from saltus.kernel.marking import check_choice
 from saltus.model.manifold import integrate
 from saltus.model.model import Model
+from saltus.simulation.commands import Command, OverTime, PDTargets
 from saltus.simulation.driven import Driven, Function, lost, standing_in
 from saltus.simulation.steps import METHODS, Method
+
+LEAST_AT_ONCE, AT_ONCE = 64, 4096
+"""Steps of one call, each and of all robots together: enough for the call to cost nothing, and Ctrl-C is heard soon."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +88,7 @@ def rollout(
     robot: Model | ConstrainedDynamics,
     q: ArrayLike,
     v: ArrayLike,
-    tau: ArrayLike | Function | None = None,
+    tau: ArrayLike | OverTime | PDTargets | Function | None = None,
     *,
     duration: float,
     dt: float = 1e-3,
@@ -99,9 +103,11 @@ def rollout(
     """The states at 0, dt, 2 dt ... duration [s] of the motion that begins at `q` (..., nq), `v` (..., nv).
 
     robot: a model, which moves freely, or `ConstrainedDynamics`, whose constraints hold it by whichever method they name.
-    tau: torques (..., nv) [N m, N] that stay the same, or a function tau(t, q, v) that gives them; by default none.
+    tau: torques (..., nv) [N m, N] that stay the same; `OverTime`, with a row for each step; `PDTargets` to go to; or a
+        function tau(t, q, v) that gives them; by default none.
     dt: the step [s]; the duration is rounded to a whole number of them.
-    method: "rk4" (fourth order) or "semi_implicit_euler" (first order, a quarter of the work).
+    method: "rk4" (fourth order) or "semi_implicit_euler" (first order, a quarter of the work; of free robots many steps in
+        one call, unless a function has to be asked).
     damping: whether the joints are damped as the model's `damping` says. Dry friction is left out.
     active: which constraints hold, 1 or 0: (nc,), or (..., steps + 1, nc) with a row for each step, or a function
         active(t, q, v) that is asked at the beginning of each step; by default all. Where one switches on, velocities
@@ -143,19 +149,24 @@ def rollout(
     steps, held = round(duration / dt), _steps_held(control_period, dt)
     check_choice(on_invalid, "rollout")
     model = robot.model if isinstance(robot, ConstrainedDynamics) else robot
-    torques: Any = tau if callable(tau) else np.zeros(model.nv, np.float32) if tau is None else np.asarray(tau)
+    ahead = isinstance(tau, OverTime | PDTargets)
+    torques: Any = tau if callable(tau) or ahead else np.zeros(model.nv, np.float32) if tau is None else np.asarray(tau)
     masks = _masks(robot, active, steps)
-    arrays = {"q": np.asarray(q), "v": np.asarray(v)} | ({} if callable(torques) else {"tau": torques})
-    leading = _leading(model, arrays, () if callable(masks) else masks.shape[:-2])
-    real = np.result_type(np.float32, *arrays.values())
+    arrays = {"q": np.asarray(q), "v": np.asarray(v)} | ({} if callable(torques) or ahead else {"tau": torques})
+    _refuse_rows(arrays, steps)
+    real = np.result_type(np.float32, *arrays.values(), *_numbers(tau))
+    command = None if callable(torques) else Command(torques if ahead else torques.astype(real), model, steps, real)
+    others = [() if callable(masks) else masks.shape[:-2], command.leading if ahead and command else ()]
+    leading = _leading(model, arrays, others)
     q, v = (np.broadcast_to(arrays[name].astype(real), (*leading, arrays[name].shape[-1])) for name in ("q", "v"))
 
-    driven = Driven(robot, torques, masks, leading, real, damping, disturbance, on_invalid)
+    driven = Driven(robot, command if ahead else torques, masks, leading, real, damping, disturbance, on_invalid)
     step = METHODS[method]
     t = dt * np.arange(steps + 1, dtype=np.float64)
     sizes = (model.nq, model.nv, model.nv, driven.nm, driven.nc)
-    unknown: list[Any] = [np.full((*leading, steps + 1, size), np.nan, real) for size in sizes]
-    whole = Trajectory(*[t, *unknown, np.full((*leading, steps + 1), int(Status.INVALID))])
+    empty: list[Any] = [np.empty((*leading, steps + 1, size), real) for size in sizes]
+    whole = Trajectory(*[t, *empty, np.empty((*leading, steps + 1), np.int64)])
+    known = -1  # the last state of which everything is recorded
     gone = np.zeros(leading, bool)
     if on_invalid == "mark":
         gone |= lost(integrate(model, q, np.zeros(model.nv, real), on_invalid="mark"), v)
@@ -163,7 +174,10 @@ def rollout(
 
     def begin(k: int, q: Array, v: Array) -> tuple[Array, Array]:
         """Records state k, and what acts on it from there on; its velocity, after an impact if any, and acceleration."""
+        nonlocal known
         driven.status = np.full(leading, int(Status.CONVERGED))
+        if command is not None:
+            command.row = k
         whole.q[..., k, :], whole.v[..., k, :] = q, v
         whole.v[..., k, :] = v = driven.switch(k, t[k], q, v)
         if held and k % held == 0:
@@ -175,6 +189,7 @@ def rollout(
             driven.active,
         )
         note(k)
+        known = k
         return v, a
 
     def note(k: int) -> None:
@@ -185,12 +200,31 @@ def rollout(
                 array[..., k, :][gone] = np.nan
 
     v, a = begin(0, q, v)  # complains of what is wrong with the arguments
-    done = 0
+    done, stepper, at_once = 0, None, max(LEAST_AT_ONCE, AT_ONCE // max(1, gone.size))
+    if command and model is robot and method == "semi_implicit_euler" and not (held or disturbance or model.coupling):
+        stepper = command.stepper(model.damping if damping else np.zeros(model.nv), dt)
     try:
         with np.errstate(over="ignore", invalid="ignore"):
-            for k in range(steps):
+            while done < steps:
+                k = done
                 if gone.all() and gone.size:
                     break
+                if stepper is not None and not gone.any():
+                    n = min(at_once, steps - k)
+                    new_q, new_v = stepper(k, n, q, v)
+                    if not lost(new_q, new_v).any():
+                        rows = slice(k + 1, k + n + 1)
+                        whole.q[..., rows, :], whole.v[..., rows, :] = new_q, new_v
+                        whole.tau[..., rows, :] = command.at(k + 1, new_q, new_v)  # type: ignore[union-attr]
+                        whole.status[..., rows] = int(Status.CONVERGED)
+                        q, v = new_q[..., -1, :].copy(), new_v[..., -1, :].copy()
+                        known = done = k + n
+                        if progress is not None:
+                            for passed in range(k + 1, done + 1):
+                                progress(passed, steps)
+                        continue
+                    stepper = None  # a robot gets lost on the way: see when
+                    v, a = begin(k, q, v)
                 q, v = step(model, driven, t[k], q, v, a, dt, on_invalid)
                 note(k)
                 if (now := lost(q, v)).any():
@@ -203,9 +237,10 @@ def rollout(
                 if progress is not None:
                     progress(done, steps)
     except KeyboardInterrupt:
-        raise Interrupted(_until(done, whole)) from None
+        raise Interrupted(_until(done, known, whole)) from None
     except ValueError as cause:
-        raise RolloutError(_until(done, whole), dt, cause) from cause
+        raise RolloutError(_until(done, known, whole), dt, cause) from cause
+    _forget(whole, done + 1, states=True)
     _warn_of(whole)
     return whole
 
@@ -247,21 +282,48 @@ def _masks(robot: Model | ConstrainedDynamics, active: ArrayLike | Function | No
     return np.broadcast_to(array, (*array.shape[:-2], steps + 1, count))
 
 
-def _leading(model: Model, arrays: dict[str, Any], of_masks: tuple[int, ...]) -> tuple[int, ...]:
+def _numbers(tau: Any) -> list[Any]:
+    """The arrays of a command, whose types count."""
+    given = tau.values if isinstance(tau, OverTime) else tau.targets if isinstance(tau, PDTargets) else None
+    return [] if given is None else [np.asarray(given)]
+
+
+def _refuse_rows(arrays: dict[str, Any], steps: int) -> None:
+    """One robot, and as many torques as there are steps: it is likely that time is meant."""
+    tau = arrays.get("tau")
+    if tau is not None and tau.ndim == 2 and len(tau) in (steps, steps + 1) and len(tau) > 1:
+        if arrays["q"].ndim == arrays["v"].ndim == 1:
+            raise ValueError(
+                f"rollout: tau has shape {tau.shape}, which may be {len(tau)} robots or {steps} steps; expected "
+                "`OverTime(tau)` for torques along time, or q and v with an axis for the robots"
+            )
+
+
+def _leading(model: Model, arrays: dict[str, Any], others: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
     """The leading axes of all, once the last ones are what the model wants."""
     for name, array in arrays.items():
         size = model.nq if name == "q" else model.nv
         if array.ndim == 0 or array.shape[-1] != size:
             raise ValueError(f"rollout: {name} has shape {array.shape}, expected (..., {size})")
     try:
-        return np.broadcast_shapes(*(array.shape[:-1] for array in arrays.values()), of_masks)
+        return np.broadcast_shapes(*(array.shape[:-1] for array in arrays.values()), *others)
     except ValueError:
         shapes = ", ".join(f"{name} {array.shape}" for name, array in arrays.items())
-        masks = f", active {of_masks}" if of_masks else ""
-        raise ValueError(f"rollout: the leading axes of {shapes}{masks} do not go together") from None
+        more = "".join(f", {name} {shape}" for name, shape in zip(("active", "tau"), others, strict=True) if shape)
+        raise ValueError(f"rollout: the leading axes of {shapes}{more} do not go together") from None
 
 
-def _until(done: int, whole: Trajectory) -> Trajectory:
+def _until(done: int, known: int, whole: Trajectory) -> Trajectory:
+    """The states that were reached; what acts on the last one may not be known."""
+    if known < done:
+        _forget(whole, done)
     over_time: tuple[Any, ...] = (whole.q, whole.v, whole.tau, whole.forces, whole.active)
     kept = [array[..., : done + 1, :] for array in over_time]
     return Trajectory(*[whole.t[: done + 1], *kept, whole.status[..., : done + 1]])
+
+
+def _forget(whole: Trajectory, first: int, states: bool = False) -> None:
+    """Nothing is known from a state on of what acts on it, and, by choice, of the states themselves."""
+    for array in (whole.tau, whole.forces, whole.active, *((whole.q, whole.v) if states else ())):
+        array[..., first:, :] = np.nan
+    whole.status[..., first:] = int(Status.INVALID)
