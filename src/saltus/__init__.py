@@ -69,6 +69,7 @@ from saltus.dynamics.kinematics import (
     joint_velocities,
 )
 from saltus.dynamics.ltl import LTL, ltl, minverse
+from saltus.dynamics.regressor import inertial_parameters, torque_regressor
 from saltus.dynamics.rnea import gravity, nonlinear_effects, rnea
 from saltus.kernel.lending import get_threads, set_threads
 from saltus.model import (
@@ -187,6 +188,7 @@ __all__ = [
     "frame_velocity_derivatives",
     "get_threads",
     "gravity",
+    "inertial_parameters",
     "integrate",
     "integrate_jacobians",
     "interpolate",
@@ -224,6 +226,7 @@ __all__ = [
     "step_derivatives",
     "task_torques",
     "torch_function",
+    "torque_regressor",
     "view",
     "vjp",
 ]

@@ -1,0 +1,133 @@
+"""Inverse dynamics as a linear function of the inertial parameters of the bodies.
+
+    tau = Y(q, v, a) pi,      pi = (m, m c, J) of each body: ten numbers
+
+The force that body i needs is linear in its parameters; each of the ten is carried to the root, joint by joint, as `rnea`
+carries their sum. O(n d) for trees of depth d.
+
+| paper | code | what | frame |
+|---|---|---|---|
+| pi_i | `inertial_parameters` | m, m c (3), and of the inertia about the joint's origin xx, xy, yy, xz, yz, zz | joint |
+| A_i | `columns` | force of body i by its parameters | joint, then canonical |
+
+Reference: C. G. Atkeson, C. H. An, J. M. Hollerbach, Estimation of inertial parameters of manipulator loads and links,
+IJRR 5 (1986); the order of parameters is Pinocchio's.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from saltus.arrays import Array, ArrayLike, OnInvalid
+from saltus.kernel import Layout, kernel, st, zero
+from saltus.model.joint_kernels import add_motion, carried, component, joint_placement, joint_turn
+from saltus.model.model import Model
+from saltus.model.tree import algorithm
+from saltus.spatial.algebra import SE3, Force, Motion, Vec3, act_force, act_inv, cross, turn_back
+
+PARAMETERS = 10
+
+WORK = Layout(nj={"place": SE3, "velocity": Motion, "acceleration": Motion})
+
+
+@kernel
+def columns(velocity, acceleration):
+    """The forces of a body whose inertia is one of the ten parameters alone, of size 1, in the order of `PARAMETERS`."""
+    o, w, alpha = velocity.ang.x * 0.0, velocity.ang, acceleration.ang
+    c, none = acceleration.lin + cross(w, velocity.lin), Vec3(o, o, o)
+    x, y, z = Vec3(o + 1.0, o, o), Vec3(o, o + 1.0, o), Vec3(o, o, o + 1.0)
+    return (
+        Force(c, none),
+        Force(swung(alpha, w, x), cross(x, c)),
+        Force(swung(alpha, w, y), cross(y, c)),
+        Force(swung(alpha, w, z), cross(z, c)),
+        Force(none, turned(w, Vec3(alpha.x, o, o), Vec3(w.x, o, o))),
+        Force(none, turned(w, Vec3(alpha.y, alpha.x, o), Vec3(w.y, w.x, o))),
+        Force(none, turned(w, Vec3(o, alpha.y, o), Vec3(o, w.y, o))),
+        Force(none, turned(w, Vec3(alpha.z, o, alpha.x), Vec3(w.z, o, w.x))),
+        Force(none, turned(w, Vec3(o, alpha.z, alpha.y), Vec3(o, w.z, w.y))),
+        Force(none, turned(w, Vec3(o, o, alpha.z), Vec3(o, o, w.z))),
+    )
+
+
+@kernel
+def swung(alpha, w, h):
+    """alpha x h + w x (w x h): how a point at h is accelerated as its body turns."""
+    return cross(alpha, h) + cross(w, cross(w, h))
+
+
+@kernel
+def turned(w, changed, moment):
+    """J alpha + w x J w"""
+    return changed + cross(w, moment)
+
+
+@algorithm(inputs={"q": "nq", "v": "nv", "a": "nv"}, outputs={"Y": "nv nj 10 zeroed"}, work=WORK)
+def _regressor(tree, q, v, a, w, Y):
+    o, g = zero(q), tree.gravity[0]
+    none = Vec3(o, o, o)
+    w.velocity[0] = Motion(none, none)
+    w.acceleration[0] = Motion(Vec3(o - g.x, o - g.y, o - g.z), none)
+    for i in range(1, tree.nj):
+        X = joint_placement(tree, i, q, joint_turn(tree, i, q))
+        velocity = add_motion(tree, i, act_inv(X, w.velocity[tree.parent[i]]), v)
+        acceleration = add_motion(tree, i, act_inv(X, w.acceleration[tree.parent[i]]), a) + carried(
+            tree, i, velocity, v
+        )
+        w.place[i], w.velocity[i], w.acceleration[i] = X, velocity, acceleration
+        R = tree.turned[i]
+        seen, felt = (
+            Motion(R @ velocity.lin, R @ velocity.ang),
+            Motion(R @ acceleration.lin, R @ acceleration.ang),
+        )
+        parameter = 0
+        for column in columns(seen, felt):
+            transmit(tree, i, Force(turn_back(R, column.lin), turn_back(R, column.ang)), parameter, w, Y)
+            parameter += 1
+
+
+@kernel
+def transmit(tree, i, force, parameter, w, Y):
+    """What a force on body i asks of all joints on its way to the root."""
+    j = i
+    while j > 0:
+        for k in range(tree.iv[j], tree.end[j]):
+            st(Y, (k * tree.nj + i) * PARAMETERS + parameter, component(force, tree.axis[k]))
+        force = act_force(w.place[j], force)
+        j = tree.parent[j]
+
+
+def torque_regressor(
+    model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike, *, on_invalid: OnInvalid = "raise"
+) -> Array:
+    """The matrix Y (..., nv, 10 (njoints - 1)) with `rnea(model, q, v, a) = Y @ inertial_parameters(model).ravel()`, but for
+    armature; also the derivative of `rnea` by these parameters.
+
+    `q` (..., nq), `v` and `a` (..., nv). Ten columns for each joint but the universe, as in Pinocchio's
+    `computeJointTorqueRegressor`.
+
+    >>> import numpy as np, saltus as sl
+    >>> arm = sl.load_robot("arm").with_armature(0.0)
+    >>> q, v, a = arm.neutral(), np.ones(arm.nv), np.ones(arm.nv)
+    >>> Y = sl.torque_regressor(arm, q, v, a)
+    >>> Y.shape, bool(np.allclose(Y @ sl.inertial_parameters(arm).ravel(), sl.rnea(arm, q, v, a)))
+    ((7, 70), True)
+    """
+    Y: Array = _regressor.call(model, (q, v, a), None, on_invalid)
+    return Y[..., 1:, :].reshape(*Y.shape[:-2], PARAMETERS * (Y.shape[-2] - 1))
+
+
+def inertial_parameters(model: Model) -> Array:
+    """(njoints - 1, 10) of the body that each joint moves, in the joint's frame: mass [kg], mass times centre of mass [kg m],
+    and of the inertia about the joint's origin xx, xy, yy, xz, yz, zz [kg m^2].
+
+    >>> import saltus as sl
+    >>> sl.inertial_parameters(sl.load_robot("double_pendulum"))[:, 0]
+    array([1., 1.])
+    """
+    found = np.zeros((model.njoints - 1, PARAMETERS))
+    for row, joint in zip(found, model.joints[1:], strict=True):
+        c = joint.com
+        J = joint.inertia + joint.mass * (c @ c * np.eye(3) - np.outer(c, c))
+        row[:] = joint.mass, *(joint.mass * c), J[0, 0], J[0, 1], J[1, 1], J[0, 2], J[1, 2], J[2, 2]
+    return found
