@@ -118,8 +118,8 @@ def torque_regressor(
 
 
 def inertial_parameters(model: Model) -> Array:
-    """(njoints - 1, 10) of the body that each joint moves, in the joint's frame: mass [kg], mass times centre of mass [kg m],
-    and of the inertia about the joint's origin xx, xy, yy, xz, yz, zz [kg m^2].
+    """(njoints - 1, 10) of the body that each joint moves, in the joint's frame: mass [kg], mass times centre of mass
+    [kg m], and of the inertia about the joint's origin xx, xy, yy, xz, yz, zz [kg m^2].
 
     >>> import saltus as sl
     >>> sl.inertial_parameters(sl.load_robot("double_pendulum"))[:, 0]
