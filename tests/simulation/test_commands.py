@@ -136,3 +136,33 @@ def test_what_is_ambiguous_or_wrong() -> None:
             sl.rollout(model, q, v, tau, **EULER)  # type: ignore[arg-type]
     many = sl.rollout(model, q[None], v, np.zeros((STEPS, model.nv)), duration=0.002)  # an axis says: robots
     assert many.q.shape == (STEPS, 3, model.nq)
+
+
+@pytest.mark.parametrize("method", ["semi_implicit_euler", "rk4"])
+def test_external_forces(method: Any) -> None:
+    """A body that is held against its weight stays where it is; under constraints as by torques that do the same."""
+    builder = sl.ModelBuilder("brick")
+    builder.add_body(builder.add_joint("root", "free_flyer"), mass=2.0, inertia=np.eye(3))
+    brick = builder.build()
+    lift = np.zeros((2, 6))
+    lift[1, 2] = 2.0 * 9.81
+    found = sl.rollout(brick, brick.neutral(), np.zeros(6), duration=0.1, method=method, external=lift)
+    np.testing.assert_allclose(found.q[-1], brick.neutral(), atol=1e-12)
+    batch = sl.rollout(
+        brick, brick.neutral(), np.zeros(6), duration=0.1, method=method, external=np.stack([lift, 0 * lift])
+    )
+    np.testing.assert_allclose(batch.q[:, -1, 2], [0.0, -9.81 / 2 * 0.01], atol=1e-3)
+    model = robot()
+    standing = sl.ConstrainedDynamics(model, [sl.Contact(model, foot) for foot in sl.robot_frames("quadruped").feet])
+    q, v = start(model, ())
+    push = np.random.default_rng(0).normal(size=(model.njoints, 6))
+
+    def torques(t: float, q: Any, v: Any) -> Any:
+        return sl.gravity(model, q) - sl.gravity(model, q, push)
+
+    for each in (model, standing):
+        found = sl.rollout(each, q, v, duration=0.02, method=method, external=lambda t, q, v: push)
+        right = sl.rollout(each, q, v, torques, duration=0.02, method=method)
+        np.testing.assert_allclose(found.q, right.q, rtol=0, atol=1e-9)
+    with pytest.raises(ValueError, match=r"external has shape \(3, 6\), expected \(\.\.\., 14, 6\)"):
+        sl.rollout(model, q, v, duration=0.01, external=np.zeros((3, 6)))

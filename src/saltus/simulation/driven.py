@@ -1,6 +1,7 @@
 """What drives a robot in a rollout: its controller, springs, dampers and constraints, as accelerations.
 
-    a(t, q, v):      M a + b = tau + disturbance(t, q, v) - damping v + J^T forces,      J a = goal  where constraints hold
+    a(t, q, v):      M a + b = tau + disturbance(t, q, v) - damping v + sum_i J_i^T external_i + J^T forces,
+                     J a = goal  where constraints hold
 
 Torques, masks and forces are those of the last call. The next solution starts from the forces. Where `on_invalid` is "mark",
 whatever is not finite has accelerations that are NaN, and controllers never see it.
@@ -38,12 +39,15 @@ class Driven:
         real: Any,
         damping: bool,
         disturbance: Function | None,
+        external: Any,
         on_invalid: OnInvalid,
     ) -> None:
-        """torques: (..., nv) or a function; masks: (..., steps + 1, nc) or a function."""
+        """torques: (..., nv) or a function; masks: (..., steps + 1, nc) or one;
+        external: None, (..., njoints, 6) or one."""
         self._constrained = robot if isinstance(robot, ConstrainedDynamics) else None
         self._model = robot.model if isinstance(robot, ConstrainedDynamics) else robot
         self._torques, self._disturbance, self._real, self._on_invalid = torques, disturbance, real, on_invalid
+        self._external = external if callable(external) or external is None else np.asarray(external, real)
         self._resistance = self._model.damping.astype(real) if damping else None
         self._held: Array | None = None if callable(torques) else np.asarray(torques, real)
         constraints = self._constrained.constraints if self._constrained else ()
@@ -61,9 +65,12 @@ class Driven:
             tau = tau + self._ask(self._disturbance, t, q, v)
         if self._resistance is not None:
             tau = tau - self._resistance * v
+        external = self._ask(self._external, t, q, v) if callable(self._external) else self._external
         if self._constrained is None:
-            return aba(self._model, q, v, tau, on_invalid=self._on_invalid)
-        solution = self._constrained.solve(q, v, tau, self.active, start=self._start, on_invalid=self._on_invalid)
+            return aba(self._model, q, v, tau, external, on_invalid=self._on_invalid)
+        solution = self._constrained.solve(
+            q, v, tau, self.active, start=self._start, external=external, on_invalid=self._on_invalid
+        )
         status = solution.status
         if status.__class__ is Status:
             status = np.array(int(status))

@@ -97,6 +97,7 @@ def rollout(
     active: ArrayLike | Function | None = None,
     control_period: float | None = None,
     disturbance: Function | None = None,
+    external: ArrayLike | Function | None = None,
     progress: Callable[[int, int], None] | None = None,
     on_invalid: OnInvalid = "raise",
 ) -> Trajectory:
@@ -115,6 +116,8 @@ def rollout(
     control_period: how long torques are held until `tau` is asked again [s], a multiple of dt; by default it is asked
         whenever the method wants accelerations.
     disturbance: further torques (..., nv) at all times, as a function of (t, q, v): springs, a push.
+    external: forces (..., njoints, 6) on each joint's body in its own frame, linear first [N, N m], as in `aba`; or a
+        function of (t, q, v).
     progress: is called as progress(steps done, steps in all) after every step.
     on_invalid: "raise", or "mark": a robot whose state is not finite, or not valid from the start, is lost; from there on
         all that is recorded of it is NaN, with the status INVALID, and the others go on. Controllers then see a robot at
@@ -156,11 +159,14 @@ def rollout(
     _refuse_rows(arrays, steps)
     real = np.result_type(np.float32, *arrays.values(), *_numbers(tau))
     command = None if callable(torques) else Command(torques if ahead else torques.astype(real), model, steps, real)
-    others = [() if callable(masks) else masks.shape[:-2], command.leading if ahead and command else ()]
+    pushed = () if external is None or callable(external) else _pushed(model, np.asarray(external))
+    others = [() if callable(masks) else masks.shape[:-2], command.leading if ahead and command else (), pushed]
     leading = _leading(model, arrays, others)
     q, v = (np.broadcast_to(arrays[name].astype(real), (*leading, arrays[name].shape[-1])) for name in ("q", "v"))
 
-    driven = Driven(robot, command if ahead else torques, masks, leading, real, damping, disturbance, on_invalid)
+    driven = Driven(
+        robot, command if ahead else torques, masks, leading, real, damping, disturbance, external, on_invalid
+    )
     step = METHODS[method]
     t = dt * np.arange(steps + 1, dtype=np.float64)
     sizes = (model.nq, model.nv, model.nv, driven.nm, driven.nc)
@@ -201,7 +207,8 @@ def rollout(
 
     v, a = begin(0, q, v)  # complains of what is wrong with the arguments
     done, stepper, at_once = 0, None, max(LEAST_AT_ONCE, AT_ONCE // max(1, gone.size))
-    if command and model is robot and method == "semi_implicit_euler" and not (held or disturbance or model.coupling):
+    plain = external is None and not (held or disturbance or model.coupling)
+    if command and model is robot and method == "semi_implicit_euler" and plain:
         stepper = command.stepper(model.damping if damping else np.zeros(model.nv), dt)
     try:
         with np.errstate(over="ignore", invalid="ignore"):
@@ -288,6 +295,13 @@ def _numbers(tau: Any) -> list[Any]:
     return [] if given is None else [np.asarray(given)]
 
 
+def _pushed(model: Model, external: Any) -> tuple[int, ...]:
+    """The leading axes of external forces."""
+    if external.shape[-2:] != (model.njoints, 6):
+        raise ValueError(f"rollout: external has shape {external.shape}, expected (..., {model.njoints}, 6)")
+    return tuple(external.shape[:-2])
+
+
 def _refuse_rows(arrays: dict[str, Any], steps: int) -> None:
     """One robot, and as many torques as there are steps: it is likely that time is meant."""
     tau = arrays.get("tau")
@@ -309,7 +323,9 @@ def _leading(model: Model, arrays: dict[str, Any], others: Sequence[tuple[int, .
         return np.broadcast_shapes(*(array.shape[:-1] for array in arrays.values()), *others)
     except ValueError:
         shapes = ", ".join(f"{name} {array.shape}" for name, array in arrays.items())
-        more = "".join(f", {name} {shape}" for name, shape in zip(("active", "tau"), others, strict=True) if shape)
+        more = "".join(
+            f", {name} {shape}" for name, shape in zip(("active", "tau", "external"), others, strict=True) if shape
+        )
         raise ValueError(f"rollout: the leading axes of {shapes}{more} do not go together") from None
 
 
