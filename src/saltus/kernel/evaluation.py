@@ -156,9 +156,10 @@ class Evaluation(Walk):
             self.block(node.body)
             self.loops.pop()
             self.gather(loop.again, loop.continued)
-            if loop.broken:
+            if loop.broken and self.open:
                 self.refuse(node, "leaves by break a loop whose condition is known, under one that is not")
-            if not self.open:
+            self.gather(loop.after, loop.broken)
+            if loop.broken or not self.open:
                 return
         super().do_While(node)
 

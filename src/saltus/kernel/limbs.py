@@ -19,6 +19,8 @@ ARITHMETIC = re.compile(
 SELECT = re.compile(r"  (%\w+) = (select) i1 (\S+), double (\S+), double (\S+)$")
 CALL = re.compile(r"  (%\w+) = call (double|\{double, double\}) @(\S+?)\(double (\S+?)(?:, double (\S+))?\)$")
 EXTRACT = re.compile(r"  (%\w+) = extractvalue \{double, double\} (\S+), (\d)$")
+PLACE = re.compile(r"  (%\w+) = getelementptr \w+, ptr (\S+), i64 (\S+)$")
+ACCESS = re.compile(r"(?:load|store) .*ptr (\S+?),")
 NAMES = re.compile(r"%\w+")
 VARYING = re.compile(r"%\w+|\b0x[0-9A-F]+|\b\d+\b")
 
@@ -226,4 +228,25 @@ def merged(
             done = [k + 1 for k in at]
         for lines, start in zip(depth, done, strict=True):
             lanes.one_by_one(lines[start:])
+    if accesses(lanes.lines) != accesses([text for limb in limbs for lines in limb for text in lines]):
+        raise _UnavailableError
     return lanes.lines
+
+
+def accesses(lines: Sequence[str]) -> dict[tuple[str, str], list[str]]:
+    """What is read from and written to each place in memory that is written to, in order. One that is not known is any."""
+    places: dict[str, tuple[str, str]] = {}
+    found: dict[tuple[str, str], list[str]] = {}
+    for text in lines:
+        if made := PLACE.match(text):
+            places[made[1]] = (made[2], made[3])
+        elif used := ACCESS.search(text):
+            found.setdefault(places.get(used[1], (used[1], "0")), []).append(text)
+    unknown = any(index[0] == "%" for _, index in found)
+    return (
+        {(): [each for each in lines if ACCESS.search(each)]}
+        if unknown
+        else {  # type: ignore[dict-item]
+            place: texts for place, texts in found.items() if any(text.startswith("  store") for text in texts)
+        }
+    )
