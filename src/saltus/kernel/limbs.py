@@ -242,11 +242,6 @@ def accesses(lines: Sequence[str]) -> dict[tuple[str, str], list[str]]:
             places[made[1]] = (made[2], made[3])
         elif used := ACCESS.search(text):
             found.setdefault(places.get(used[1], (used[1], "0")), []).append(text)
-    unknown = any(index[0] == "%" for _, index in found)
-    return (
-        {(): [each for each in lines if ACCESS.search(each)]}
-        if unknown
-        else {  # type: ignore[dict-item]
-            place: texts for place, texts in found.items() if any(text.startswith("  store") for text in texts)
-        }
-    )
+    if any(index[0] == "%" for _, index in found):
+        return {("", ""): [text for text in lines if ACCESS.search(text)]}
+    return {place: texts for place, texts in found.items() if any(text.startswith("  store") for text in texts)}
