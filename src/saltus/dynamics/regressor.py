@@ -123,7 +123,7 @@ def inertial_parameters(model: Model) -> Array:
 
     >>> import saltus as sl
     >>> sl.inertial_parameters(sl.load_robot("double_pendulum"))[:, 0]
-    array([1., 1.])
+    array([1.2, 0.6])
     """
     found = np.zeros((model.njoints - 1, PARAMETERS))
     for row, joint in zip(found, model.joints[1:], strict=True):
