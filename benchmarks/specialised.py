@@ -1,6 +1,6 @@
 """Robots compiled by themselves, beside the code for all robots and Pinocchio: one call, and packets on one core.
 
-    python -m benchmarks.specialised [--robots solo12,talos38] [--algorithms aba,rnea] [--cases solo12:F3^4] [--quick]
+    python -m benchmarks.specialised [--robots solo12,talos38] [--algorithms aba,constrained] [--quick] [--output FILE]
 
 | column | what it is |
 |---|---|
@@ -40,6 +40,7 @@ ROWS = [
 ]  # fmt: skip
 """What has code of a robot's own."""
 HELD = [CASES[name] for name in ("solo12:F3^4", "anymal:F3^4", "talos38:F6^2", "talos50:F6^2") if name in CASES]
+CONSTRAINED = "constrained"
 FORMS = ("one", "f64", "f32")
 
 
@@ -126,7 +127,7 @@ def held(case: Case, options: argparse.Namespace) -> dict[str, Any]:
 def main() -> None:
     parser = argparse.ArgumentParser(description="Robots compiled by themselves.")
     parser.add_argument("--robots", default="", help="comma-separated: " + ", ".join(ROBOTS))
-    parser.add_argument("--algorithms", default="", help="comma-separated: " + ", ".join(ROWS))
+    parser.add_argument("--algorithms", default="", help="comma-separated: " + ", ".join([*ROWS, CONSTRAINED]))
     parser.add_argument("--repeats", type=int, default=20)
     parser.add_argument("--milliseconds", type=float, default=4.0, help="that a call is timed for in each repeat")
     parser.add_argument("--quick", action="store_true", help="to see that it works: the figures mean nothing")
@@ -134,14 +135,14 @@ def main() -> None:
     options = parser.parse_args()
     if options.quick:
         options.repeats, options.milliseconds = 2, 0.2
-    robots, names = chosen(options.robots, ROBOTS), chosen(options.algorithms, ROWS)
+    robots, names = chosen(options.robots, ROBOTS), chosen(options.algorithms, [*ROWS, CONSTRAINED])
     result = circumstances("benchmarks.specialised") | {"rows": []}
     result["versions"]["pin"] = VERSION
     columns = "".join(f"{form:>9}{'x pin':>7}{'x all':>6}" for form in FORMS)
     print(f"{'robot':12}{'':28}{'compile':>12}{'pin':>9}{columns}{'error':>17}   [us]")
     for robot in robots:
-        result["rows"] += [free(robot, name, options) for name in names]
-        if not options.algorithms:
+        result["rows"] += [free(robot, name, options) for name in names if name != CONSTRAINED]
+        if CONSTRAINED in names:
             result["rows"] += [held(case, options) for case in HELD if case.robot == robot]
     if not (options.robots or options.algorithms or options.quick) or options.output:
         write(result, options.output, f"specialised-{result['machine']['name']}.json")

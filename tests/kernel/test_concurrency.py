@@ -283,9 +283,9 @@ def test_a_long_batch_of_one_thread_goes_in_chunks(monkeypatch: pytest.MonkeyPat
     """The short way would not hear an interrupt: it takes what is done in no time."""
     model, dealt = small(), []
 
-    def spy(work: Any, count: int, width: int) -> Any:
+    def spy(work: Any, count: int, width: int, paces: Any) -> Any:
         dealt.append(count)
-        return deal(work, count, width)
+        return deal(work, count, width, paces)
 
     monkeypatch.setattr(launch, "deal", spy)
     sl.set_threads(1)

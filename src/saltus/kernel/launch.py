@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -50,6 +50,7 @@ class Plan:
     meta: NDArray[np.int64]
     words: int  # of stage and workspace
     work: int  # numbers of the workspace of one sample
+    paces: list[float] = field(default_factory=list)  # how long a sample takes (threads.py)
 
 
 def launch(algorithm: Algorithm, model: Any, inputs: Sequence[Any], out: Any) -> Any:
@@ -131,7 +132,7 @@ def run_batch(
         memory = scratch(plan.words, plan.dtype)
         return int(function(*map(address, kept[:3]), address(memory), start, stop))
 
-    if any(deal(work, plan.count, plan.number.width)):
+    if any(deal(work, plan.count, plan.number.width, plan.paces)):
         refuse(algorithm, model, given, outputs, plan.number)
 
 

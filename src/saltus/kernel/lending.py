@@ -17,11 +17,9 @@ from saltus.kernel.poison import poison
 LINE = 64
 """Bytes of a cache line."""
 
-SMALL = 512
-"""Samples of a batch that is hardly worth dealing out."""
-
 AT_ONCE = 1024
-"""Samples of a batch that one thread does in one go: a longer one goes in chunks, between which Ctrl-C is heard."""
+"""Samples of a batch that the caller's thread does in one go: a longer one goes in chunks, between which Ctrl-C is heard,
+and others may help."""
 
 MOST_THREADS = 1024
 """More would cost more than they bring on any machine, and may not be there to be had."""
@@ -68,7 +66,7 @@ class _Own(threading.local):
 
     def __init__(self) -> None:
         self.memory = np.empty(0, np.uint8)
-        self.lent = np.zeros(3, np.int64)
+        self.lent = np.array([0, 0, AT_ONCE])
 
 
 _own = _Own()
@@ -89,6 +87,4 @@ def scratch(words: int, dtype: Any) -> NDArray[Any]:
 
 def lend() -> NDArray[np.int64]:
     """This thread's memory as compiled code is told of it."""
-    lent = _own.lent
-    lent[2] = SMALL if _settings["threads"] > 1 else AT_ONCE
-    return lent
+    return _own.lent
