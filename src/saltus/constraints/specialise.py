@@ -16,8 +16,8 @@ def specialise(robot: Robot) -> Robot:
     It takes the place of the other everywhere. Algorithms that go over the joints once (kinematics, `rnea`, `aba`, `crba`,
     momenta and energies, `integrate`; constrained dynamics by articulated bodies, `impact`) are compiled for this robot when
     they are first called, in a second or so, which a line on the standard error says, and kept in the cache by the model's
-    content; they then take a half to two thirds of the time. Others, and those of robots so large that it would not pay, run
-    the code for all robots. Results agree to rounding.
+    content; `aba` then takes half of the time, others gain less. What is not named here, and all of it for robots so large
+    that it would not pay, runs the code for all robots. Results agree to rounding.
 
     >>> import numpy as np, saltus as sl
     >>> robot = sl.load_robot("double_pendulum")
