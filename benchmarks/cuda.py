@@ -93,8 +93,8 @@ def constrained_row(robot: str, derivatives: bool, specialised: bool) -> Row:
 
     def call(model: sl.Model, q: Any, v: Any, tau: Any, out: Any = None) -> Any:
         active, target, start, rows = dynamics.defaults(q, v, tau)
-        problem = dynamics.problem_in(q.dtype)
-        solved = dynamics._run(problem, (q, v, tau, active, target, start), out and out[-3:])  # type: ignore[call-arg]
+        problem, rest = dynamics.problem_in(q.dtype), () if specialised else (active, target, start)
+        solved = dynamics._run(problem, (q, v, tau, *rest), out and out[-3:])  # type: ignore[call-arg]
         if not derivatives:
             return solved
         inputs = (q, v, *solved[:2], active, rows)

@@ -191,6 +191,24 @@ def test_some_constraints_active_and_an_impact() -> None:
     assert_close(own.impact(q, v, active).v, plain.impact(q, v, active).v, 1e-9)
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("method", ["constrained_aba", "loop_aba", "prox_pv"])
+def test_what_is_left_out_is_known(method: str, dtype: Any) -> None:
+    """Code for one robot that is given no masks, targets and forces has them as constants; with slopes, or lists, not."""
+    model = sl.load_robot("quadruped")
+    own = sl.specialise(sl.ConstrainedDynamics(model, CONSTRAINED["quadruped"](model), method))
+    q, v, tau = inputs(model, "q v x", (9,), dtype)
+    given = [np.ones(own.problem.nc, dtype), *np.zeros((2, own.problem.nm), dtype)]
+    for at in (slice(None), 3, slice(0, 1)):
+        known, right = own.solve(q[at], v[at], tau[at]), own.solve(q[at], v[at], tau[at], *given)
+        assert_close(known[:2], right[:2], 1e-10 if np.dtype(dtype) == np.float64 else 1e-5)
+        np.testing.assert_array_equal(known.status, right.status)
+    lists = own.solve(q[0].tolist(), v[0].tolist(), tau[0].tolist())
+    assert_close(lists.a, own.solve(*(x[0].astype(np.float64) for x in (q, v, tau))).a, 1e-9)
+    rates = [own.derivatives(q[0], v[0], tau[0], mode=mode).da_dtau for mode in ("ad", "analytical")]
+    assert_close(rates[0], rates[1], 1e-6)
+
+
 def test_what_is_known_of_contradictions_stays() -> None:
     """NaN and statuses come out as they do without: nothing is simplified away that shows them."""
     model = sl.load_robot("arm")

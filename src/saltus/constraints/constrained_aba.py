@@ -12,12 +12,13 @@ the parent is the body just before, its quantities are still at hand and do not 
 | K_i^T R_E^-1 K_i | `stiffness` | what a constraint adds to the inertia of its body, constant there | body |
 | k_i | `goal` | acceleration asked of frame A, gravity taken as an acceleration of the world | A |
 | lambda_i | `-push` | multiplier; `push` is the force that acts on the body | A |
-| K_i a_i - k_i | `miss` | what is left of the constraint | A |
+| K_i a_i - k_i | `miss` | what is left of the constraint; `moved`: its last change | A |
 | H_i^A, f_i^A | `I`, `-f` | articulated inertia and force | body |
 | D_i^-1 | `inverse` | of a degree of freedom's pivot | |
 | Delta f_i | `-f` in `push_back` | what is left of the equations of motion under the new forces | body |
 | nu-dot_i | `joint`, then `a` | accelerations of the joints; GPUs write results once, as their rows lie apart | |
-| | `light`, `bias` | inertia and bias force of a body with all that hangs on it and supports no constraint | body |
+| | `light` | inertia of a body with all that hangs on it and supports no constraint | body |
+| | `needed` | the force that these need: first their bias, without acceleration, then for the one they have | body |
 
 Reference: A. Sathya, J. Carpentier, Constrained articulated body dynamics algorithms, algorithms 1 to 3; 1 / mu stands
 for its mu. Here, further iterations send steps of accelerations outwards, and look at what the equations of motion
@@ -50,15 +51,15 @@ from saltus.spatial.inertia import Sym6, act_sym6, add_rigid, as_sym6, column, s
 
 WORK = Layout(
     nj={"turn": Vec2, "velocity": Motion, "fall": Vec3, "inertia": Sym6, "force": Force, "acceleration": Motion,
-        "change": Motion, "place": SE3, "light": Sym6, "bias": Force},
+        "change": Motion, "place": SE3, "light": Sym6, "needed": Force},
     nv={"gain": Force, "rate": None, "inverse": None, "joint": None},
-    nc={"goal": Motion, "push": Force, "miss": Motion},
+    nc={"goal": Motion, "push": Force, "miss": Motion, "moved": Motion},
 )  # fmt: skip
 
 
 @constrained(
     SUPPORTS,
-    inputs={"q": "nq", "v": "nv", "tau": "nv", "active": "nc", "target": "nm", "start": "nm"},
+    inputs={"q": "nq", "v": "nv", "tau": "nv", "active": "nc =1", "target": "nm =0", "start": "nm =0"},
     outputs={"a": "nv", "forces": "nm", "report": "5"},
     work=WORK,
     inverts_inertia=True,
@@ -159,8 +160,8 @@ def collect(tree, q, v, tau, active, w):
             I, f = act_sym6(X, I), act_force(X, f + I @ carried(tree, i, velocity, v))
             if tree.supports[parent] and not tree.supports[i]:
                 if not tree.last_end[i]:
-                    I, f = I + w.light[parent], f + w.bias[parent]
-                w.light[parent], w.bias[parent] = I, f
+                    I, f = I + w.light[parent], f + w.needed[parent]
+                w.light[parent], w.needed[parent] = I, f
             else:
                 if not (tree.last_held[i] or (tree.last_end[i] and not tree.supports[i])):
                     I, f = I + w.inertia[parent], f + w.force[parent]
@@ -174,9 +175,9 @@ def with_constraints(tree, i, I, f, active, w):
     body, velocity = tree.inertia[i], w.velocity[i]
     own, bias = as_sym6(body, velocity.lin.x), cross_force(velocity, body @ velocity)
     if tree.ends[i]:
-        own, bias = add_rigid(w.light[i], body), bias + w.bias[i]
+        own, bias = add_rigid(w.light[i], body), bias + w.needed[i]
         w.light[i] = own
-    w.bias[i] = bias
+    w.needed[i] = bias
     if not tree.inner[i]:
         I, f = own, bias
     else:
@@ -209,29 +210,44 @@ def accelerate(tree, i, q, v, before, w):
 def roll_out(tree, q, v, active, w):
     """To the leaves, over the bodies that support constraints: accelerations; returns what is left of the constraints, and
     the largest acceleration of a joint that moves one."""
-    residual, sizes, acceleration = zero(q), least_sizes(tree, zero(q)), w.acceleration[0]
-    residual = measure_held(tree, 0, acceleration, active, residual, w)
+    acceleration = w.acceleration[0]
+    measure_held(tree, 0, acceleration, active, w)
     for i in range(1, tree.nj):
         if tree.supports[i]:
             if tree.parent[i] != i - 1:
                 acceleration = w.acceleration[tree.parent[i]]
             acceleration = accelerate(tree, i, q, v, acceleration, w)
-            w.acceleration[i] = acceleration
-            residual = measure_held(tree, i, acceleration, active, residual, w)
-            for k in range(tree.iv[i], tree.end[i]):
-                sizes = sized(tree, k, w.joint[k], w.joint[k], sizes)
-    return residual, sizes.near
+            w.acceleration[i], w.needed[i] = acceleration, w.needed[i] + push_for(tree, i, acceleration, w)
+            measure_held(tree, i, acceleration, active, w)
+    return largest_left(tree, zero(q), w), sizes_of(tree, w.joint, w.joint, zero(q)).near
 
 
 @kernel
-def measure_held(tree, i, acceleration, active, residual, w):
-    """What the acceleration of body i leaves of the contacts that it has; returns the largest row of it, and of a number."""
+def measure_held(tree, i, acceleration, active, w):
+    """What the acceleration of body i leaves of the contacts that it has."""
     c = tree.held[i]
     while c >= 0:
-        miss = (act_inv(tree.place_a[c], acceleration) - w.goal[c]) * ld(active, c)
-        w.miss[c], residual = miss, largest_row(tree, c, miss, residual)
+        w.miss[c] = (act_inv(tree.place_a[c], acceleration) - w.goal[c]) * ld(active, c)
         c = tree.next_held[c]
-    return residual
+
+
+@kernel
+def largest_left(tree, o, w):
+    """The largest row that is left of a constraint. Sweeps do not look for it: limbs would wait for each other."""
+    for c in range(tree.nc):
+        o = largest_row(tree, c, w.miss[c], o)
+    return o
+
+
+@kernel
+def sizes_of(tree, steps, accelerations, o):
+    """Those of the joints that move a constraint."""
+    sizes = least_sizes(tree, o)
+    for i in range(1, tree.nj):
+        if tree.supports[i]:
+            for k in range(tree.iv[i], tree.end[i]):
+                sizes = sized(tree, k, steps[k], accelerations[k], sizes)
+    return sizes
 
 
 @kernel
@@ -242,7 +258,7 @@ def push_back(tree, q, tau, alive, w):
     f = Force(Vec3(o, o, o), Vec3(o, o, o))
     for i in range(tree.nj - 1, 0, -1):
         if tree.supports[i]:
-            turn, needed = w.turn[i], unbalanced(tree, i, w)  # memory is far from GPUs: it is asked early
+            turn, needed = w.turn[i], w.needed[i]  # memory is far from GPUs: it is asked early
             if not tree.inner[i]:
                 f = needed
             elif tree.near[i]:
@@ -277,49 +293,48 @@ def push_held(tree, i, f, alive, w):
 
 
 @kernel
-def unbalanced(tree, i, w):
-    """The force that body i, and what hangs on it, needs for its acceleration."""
+def push_for(tree, i, acceleration, w):
+    """The force that accelerates body i, and what hangs on it."""
     if tree.ends[i]:
-        return w.light[i] @ w.acceleration[i] + w.bias[i]
-    return tree.inertia[i] @ w.acceleration[i] + w.bias[i]
+        return w.light[i] @ acceleration
+    return tree.inertia[i] @ acceleration
 
 
 @kernel
 def pass_on(tree, q, active, w):
     """To the leaves: steps of accelerations; returns what they leave of the constraints, how much of it changed, the largest
     step by the size of accelerations, and that of joints which move a constraint."""
-    residual = largest = zero(q)
-    sizes, change = least_sizes(tree, residual), w.change[0]
-    residual, largest = change_held(tree, 0, change, active, residual, largest, w)
+    largest, change = zero(q), w.change[0]
+    change_held(tree, 0, change, active, w)
     for i in range(1, tree.nj):
         if tree.supports[i]:
-            turn, acceleration = w.turn[i], w.acceleration[i]
+            turn, needed = w.turn[i], w.needed[i]
             if tree.parent[i] != i - 1:
                 change = w.change[tree.parent[i]]
             change = act_inv(joint_placement(tree, i, q, turn), change)
             for k in range(tree.iv[i], tree.end[i]):
                 rate = w.rate[k] - power(change, w.gain[k])
-                joint = w.joint[k] + rate
-                w.joint[k], change = joint, add_along(change, tree.axis[k], rate)
-                sizes = sized(tree, k, rate, joint, sizes)
+                w.rate[k], w.joint[k], change = rate, w.joint[k] + rate, add_along(change, tree.axis[k], rate)
             if tree.fork_held[i]:
                 w.change[i] = change
-            w.acceleration[i] = acceleration + change
-            residual, largest = change_held(tree, i, change, active, residual, largest, w)
-    return residual, largest, relative_step(sizes), sizes.near
+            w.needed[i] = needed + push_for(tree, i, change, w)
+            if tree.ends[i]:
+                w.acceleration[i] = w.acceleration[i] + change
+            change_held(tree, i, change, active, w)
+    for c in range(tree.nc):
+        largest = largest_row(tree, c, w.moved[c], largest)
+    sizes = sizes_of(tree, w.rate, w.joint, zero(q))
+    return largest_left(tree, zero(q), w), largest, relative_step(sizes), sizes.near
 
 
 @kernel
-def change_held(tree, i, change, active, residual, largest, w):
-    """The same of the contacts that body i has, by a step of its acceleration; returns the largest row left, and changed."""
+def change_held(tree, i, change, active, w):
+    """The same of the contacts that body i has, by a step of its acceleration."""
     c = tree.held[i]
     while c >= 0:
         moved = act_inv(tree.place_a[c], change) * ld(active, c)
-        miss = w.miss[c] + moved
-        w.miss[c], residual = miss, largest_row(tree, c, miss, residual)
-        largest = largest_row(tree, c, moved, largest)
+        w.moved[c], w.miss[c] = moved, w.miss[c] + moved
         c = tree.next_held[c]
-    return residual, largest
 
 
 @kernel

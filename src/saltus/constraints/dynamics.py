@@ -31,6 +31,7 @@ from saltus.constraints.scale import amplification, typical_delassus
 from saltus.constraints.system import _constrained_system, _constraint_accelerations
 from saltus.constraints.tables import ConstrainedModel
 from saltus.dynamics.rnea import gravity
+from saltus.kernel.algorithm import decline
 from saltus.kernel.gpu_arrays import device_of, to_device
 from saltus.kernel.marking import call_marking, check_choice
 from saltus.model.checks import ModelError
@@ -143,6 +144,10 @@ class ConstrainedDynamics:
         none = np.zeros(self.problem.nm)
         self._all: tuple[Any, ...] = (np.ones(self.problem.nc), none, none, np.zeros((self.problem.nu, model.nv)))
         self._one = self._all if solver in TAKE_ROWS else self._all[:3]
+        own = getattr(self._run, "__self__", None)
+        self._algorithm = None if self.problem.nu else own
+        self._left = () if model.specialised and own and own.knows_defaults(self.problem) else self._one
+        """What calls of the method give beside q, v and tau, if users give no more."""
         self._declared = _prox_ltl if solver in TAKE_ROWS else _constrained_aba
         """An algorithm that takes what the method takes: `kkt` is none itself."""
         self._kept: dict[Any, tuple[Any, ...]] = {}
@@ -197,12 +202,12 @@ class ConstrainedDynamics:
         rows: (..., nu, nv), the rows of all `UserRows`, one below the other.
         on_invalid: "raise", or "mark" for NaN and the status INVALID where a sample's inputs are not valid.
         """
-        rest: tuple[Any, ...] = self._one
-        problem = self.problem
-        plain = q.__class__ is np.ndarray and q.ndim == 1 and q.dtype is DOUBLE
-        if plain and active is target is start is external is rows is None and on_invalid == "raise" and not problem.nu:
-            return tuple.__new__(Solution, self._run(problem, (q, v, tau, *rest)))  # the shortest way
-        if not plain:
+        problem, rest = self.problem, self._one
+        if active is target is start is external is rows is None and on_invalid == "raise":  # the shortest way
+            answer = problem.quick.get(self._algorithm, decline)((q, v, tau, *self._left), None)
+            if answer.__class__ is not int:
+                return tuple.__new__(Solution, answer)
+        if not (q.__class__ is np.ndarray and q.ndim == 1 and q.dtype is DOUBLE):
             if self._double_only and all(map(is_single, (q, v, tau))):
                 solve = partial(self.solve, on_invalid=on_invalid)
                 return in_double(self.model, solve, q, v, tau, active, target, start, external, rows)
@@ -218,6 +223,8 @@ class ConstrainedDynamics:
                 check_active(active)
             given = zip((active, target, start, rows), rest, strict=False)
             rest = tuple(default if value is None else value for value, default in given)
+        elif self._left is not self._one and on_invalid == "raise":
+            rest = self._left
         inputs = (q, v, tau, *rest)
         if on_invalid == "raise":
             return Solution(*self._run(problem, inputs))

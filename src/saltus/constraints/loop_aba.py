@@ -71,7 +71,7 @@ WORK = Layout(
 @constrained(
     SUPPORTS,
     TIES,
-    inputs={"q": "nq", "v": "nv", "tau": "nv", "active": "nc", "target": "nm", "start": "nm"},
+    inputs={"q": "nq", "v": "nv", "tau": "nv", "active": "nc =1", "target": "nm =0", "start": "nm =0"},
     outputs={"a": "nv", "forces": "nm", "report": "5"},
     work=WORK,
     inverts_inertia=True,

@@ -26,7 +26,7 @@ Reference: A. Sathya, J. Carpentier, Constrained articulated body dynamics algor
 
 from __future__ import annotations
 
-from saltus.constraints.constrained_aba import as_force, measure_held, place_and_aim
+from saltus.constraints.constrained_aba import as_force, largest_left, measure_held, place_and_aim
 from saltus.constraints.convergence import NOTHING, conclude, goes_on, least_sizes, limit, relative_step, sized
 from saltus.constraints.dense import factor_block, solve_block
 from saltus.constraints.measure import load_rows
@@ -55,7 +55,7 @@ WORK = Layout(
 
 @constrained(
     PLACES,
-    inputs={"q": "nq", "v": "nv", "tau": "nv", "active": "nc", "target": "nm", "start": "nm"},
+    inputs={"q": "nq", "v": "nv", "tau": "nv", "active": "nc =1", "target": "nm =0", "start": "nm =0"},
     outputs={"a": "nv", "forces": "nm", "report": "5"},
     work=WORK,
     inverts_inertia=True,
@@ -289,12 +289,11 @@ def roll_out(tree, q, v, w, a):
 def check_rows(tree, active, forces, w):
     """What accelerations truly leave of the constraints."""
     o = zero(active)
-    residual = o
     for c in range(tree.nc):
         w.push[c] = as_force(load_rows(tree, c, forces, o))
     for i in range(tree.nj):
-        residual = measure_held(tree, i, w.acceleration[i], active, residual, w)
-    return residual
+        measure_held(tree, i, w.acceleration[i], active, w)
+    return largest_left(tree, o, w)
 
 
 @kernel

@@ -4,7 +4,8 @@
     def rnea(tree, q, v, w, tau): ...
 
 A declaration is the shape of one sample, by names of sizes or by numbers, with the words `optional` (inputs at the end
-only; None in the kernel where it is not given), `int` (an array of integers, the same for all samples), `zeroed` (an
+only; None in the kernel where it is not given), `=1` (an input whose numbers are all that unless it is given, which code
+for one model knows: it may then be left out), `int` (an array of integers, the same for all samples), `zeroed` (an
 output of which the kernel writes only entries that depend on the model's structure) and `symmetric` (a square output that
 the kernel writes by `st_symmetric` alone). Called with arrays that have leading axes in front of these shapes, the
 algorithm runs once for every sample.
@@ -38,6 +39,7 @@ class Spec(NamedTuple):
     optional: bool = False
     zeroed: bool = False
     symmetric: bool = False
+    default: float | None = None
 
     @property
     def configuration(self) -> bool:
@@ -46,20 +48,22 @@ class Spec(NamedTuple):
     @classmethod
     def parse(cls, name: str, declaration: str) -> Spec:
         words = declaration.split()
-        shape = tuple(int(w) if w.isdigit() else w for w in words if w not in FLAGS)
-        return cls(name, shape, **{flag: word in words for word, flag in FLAGS.items()})
+        shape = tuple(int(w) if w.isdigit() else w for w in words if w not in FLAGS and w[0] != "=")
+        default = next((float(w[1:]) for w in words if w[0] == "="), None)
+        return cls(name, shape, **{flag: word in words for word, flag in FLAGS.items()}, default=default)
 
     @property
     def declaration(self) -> str:
         """What `parse` makes this of."""
         words = (word for word, flag in FLAGS.items() if getattr(self, flag))
-        return " ".join((*map(str, self.shape), *words))
+        default = () if self.default is None else (f"={self.default:g}",)
+        return " ".join((*map(str, self.shape), *words, *default))
 
     def resolve(self, sizes: Mapping[str, int]) -> tuple[int, ...]:
         return tuple(size if isinstance(size, int) else sizes[size] for size in self.shape)
 
 
-def _decline(*arguments: Any) -> int:
+def decline(*arguments: Any) -> int:
     """What stands for a builtin that was not made yet."""
     return -1
 
@@ -103,7 +107,7 @@ class Algorithm:
         """The tables that its code is compiled for; None: for those of any model."""
         self.inverts_inertia = inverts_inertia
         """Whether it divides by inertias, so that models with joints that have none are refused."""
-        self.quick_push: Callable[..., Any] = _decline
+        self.quick_push: Callable[..., Any] = decline
         """The builtin of the last `push`, which may take the next one as well."""
         self._push: dict[int, dict[int, Any]] = {}
         self.when_coupled: Callable[..., Any] | None = None
@@ -120,7 +124,7 @@ class Algorithm:
             check_choice(on_invalid, self.name)
             return call_marking(self, model, inputs, out)
         try:
-            answer = model.quick.get(self, _decline)(inputs, out)
+            answer = model.quick.get(self, decline)(inputs, out)
         except AttributeError:  # no model: `filled` says so
             answer = -1
         if answer.__class__ is not int:
@@ -151,8 +155,14 @@ class Algorithm:
         if self.tables.extent(filled) <= self.own_code:
             own = copy(self)
             own.known = filled
+            own.required = sum(not spec.optional and spec.default is None for spec in self.inputs)
         kept: dict[Algorithm, Algorithm] = filled.special  # type: ignore[assignment]
         return kept.setdefault(self, own)
+
+    def knows_defaults(self, model: Any) -> bool:
+        """Whether inputs that have a default may be left out, since the code is for this model alone."""
+        filled = self.filled(model)
+        return filled.special is not None and (filled.special.get(self) or self.special(filled)).known is not None
 
     def sizes(self, model: Any, inputs: Sequence[Any]) -> dict[str, int]:
         """The model's sizes, and those that integer inputs bring."""

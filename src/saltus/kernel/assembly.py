@@ -103,10 +103,10 @@ class Code:
         """The value that came along: (value, label) of each block that leads here."""
         return self.op(f"phi {leaf} " + ", ".join(f"[{text}, %{label}]" for text, label in arrivals))
 
-    def intrinsic(self, name: str, result: str, arguments: Sequence[tuple[str, str]]) -> str:
+    def intrinsic(self, name: str, result: str, arguments: Sequence[tuple[str, str]], flags: str = "") -> str:
         """The value of a function of LLVM's own; arguments are (type, text)."""
         self.module.declare(name, result, [leaf for leaf, _ in arguments])
-        return self.op(f"call {result} @{name}({', '.join(f'{leaf} {text}' for leaf, text in arguments)})")
+        return self.op(f"call {flags}{result} @{name}({', '.join(f'{leaf} {text}' for leaf, text in arguments)})")
 
     # ------------------------------------------------------------------------------------------------ numbers
 

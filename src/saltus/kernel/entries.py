@@ -143,9 +143,9 @@ class Argument(NamedTuple):
     """At the address given, plus the sample's share; in the stage; or, integers, in the row of `meta` itself."""
 
 
-def make_arguments(arguments: Sequence[Argument | None]) -> Primitive:
-    """(pointers, meta, stage, sample) -> the spans of a kernel's arguments; None where one is absent. Arguments that are the
-    same for all samples have the stride 0."""
+def make_arguments(arguments: Sequence[Argument | float | None]) -> Primitive:
+    """(pointers, meta, stage, sample) -> the spans of a kernel's arguments; None where one is absent, or the number that all
+    of it is. Arguments that are the same for all samples have the stride 0."""
 
     @Primitive
     def spans(walk: Expressions, pointers: Any, meta: Any, stage: Any, sample: Any) -> Any:
@@ -154,8 +154,8 @@ def make_arguments(arguments: Sequence[Argument | None]) -> Primitive:
 
         found: list[Any] = []
         for argument in arguments:
-            if argument is None:
-                found.append(Known(None))
+            if not isinstance(argument, Argument):
+                found.append(Known(argument))
                 continue
             k, span, where = argument
             if where == "staged":
@@ -187,7 +187,7 @@ class Parts:
         strided, staged = source == "strided", source == "staged"
         self.work = Span(number, strided)
         arguments = [
-            None if not here
+            spec.default if not here
             else Argument(k, INTS, "meta" if strided else "given") if spec.integer
             else Argument(k, Span(number, strided, half=spec.symmetric and staged), "staged" if staged else "given")
             for k, (spec, here) in enumerate(zip(algorithm.arguments, present, strict=True))

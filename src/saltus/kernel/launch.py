@@ -64,9 +64,9 @@ def launch(algorithm: Algorithm, model: Any, inputs: Sequence[Any], out: Any) ->
     if any(value.__class__ in CARRIERS for value in inputs):
         from saltus.kernel.forward import carry
 
-        return carry(algorithm, model, inputs)
+        return carry(algorithm, model, completed(algorithm, model, inputs))
     if model.coupling is not None:
-        return coupled(algorithm, model, inputs, out)
+        return coupled(algorithm, model, completed(algorithm, model, inputs), out)
     arrays = convert(algorithm, inputs)
     key = (algorithm, *[(array.shape, array.dtype.char) for array in arrays])
     plans = algorithm.filled(model).plans
@@ -230,6 +230,12 @@ def coupled(algorithm: Algorithm, model: Any, inputs: Sequence[Any], out: Any) -
     for output, value in zip(outputs, answers, strict=True):
         output[...] = value
     return outputs[0] if len(outputs) == 1 else tuple(outputs)
+
+
+def completed(algorithm: Algorithm, model: Any, inputs: Sequence[Any]) -> tuple[Any, ...]:
+    """With the defaults of what was left out."""
+    sizes, left = algorithm.sizes(model, inputs), algorithm.inputs[len(inputs) :]
+    return *inputs, *(np.full(spec.resolve(sizes), spec.default) for spec in left if spec.default is not None)
 
 
 def check_count(algorithm: Algorithm, inputs: Sequence[Any]) -> None:

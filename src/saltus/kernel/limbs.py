@@ -17,7 +17,9 @@ ARITHMETIC = re.compile(
     r"  (%\w+) = ((?:fadd|fsub|fmul|fdiv|fneg|fcmp \w+)(?: contract nsz arcp)?) double (\S+?)(?:, (\S+))?$"
 )
 SELECT = re.compile(r"  (%\w+) = (select) i1 (\S+), double (\S+), double (\S+)$")
-CALL = re.compile(r"  (%\w+) = call (double|\{double, double\}) @(\S+?)\(double (\S+?)(?:, double (\S+))?\)$")
+CALL = re.compile(
+    r"  (%\w+) = call ((?:nsz )?)(double|\{double, double\}) @(\S+?)\(double (\S+?)(?:, double (\S+))?\)$"
+)
 EXTRACT = re.compile(r"  (%\w+) = extractvalue \{double, double\} (\S+), (\d)$")
 PLACE = re.compile(r"  (%\w+) = getelementptr \w+, ptr (\S+), i64 (\S+)$")
 ACCESS = re.compile(r"(?:load|store) .*ptr (\S+?),")
@@ -45,10 +47,9 @@ def parsed(text: str) -> Line | None:
         name, what, *operands = found.groups()
         return Line(name, what, tuple(x for x in operands if x is not None))
     if found := CALL.match(text):
-        name, back, function, *operands = found.groups()
-        return Line(
-            name, f"{'pair' if back[0] == '{' else 'call'} {function}", tuple(x for x in operands if x is not None)
-        )
+        name, flags, back, function, *operands = found.groups()
+        kind = "pair" if back[0] == "{" else "call"
+        return Line(name, f"{kind} {flags}{function}", tuple(x for x in operands if x is not None))
     if found := EXTRACT.match(text):
         return Line(found[1], f"part {found[3]}", (found[2],))
     return None
@@ -111,8 +112,10 @@ class Lanes:
                 )
             elif what[:5] in ("call ", "pair "):
                 arguments = ", ".join(f"{many} {self.vector(x)}" for x in columns)
-                back = many if what[:4] == "call" else f"{{{many}, {many}}}"
-                self.lines.append(f"  {result} = call {back} @{self.widened(what[5:], width)}({arguments})")
+                kind, *flags, function = what.split()
+                back = many if kind == "call" else f"{{{many}, {many}}}"
+                wide = self.widened(function, width)
+                self.lines.append(f"  {result} = {' '.join(['call', *flags, back])} @{wide}({arguments})")
             else:
                 self.lines.append(f"  {result} = {what} {many} {', '.join(map(self.vector, columns))}")
         if what.startswith("pair"):
