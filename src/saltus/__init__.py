@@ -37,6 +37,7 @@ from saltus.derivatives.frame import (
 from saltus.derivatives.impact import ImpactDerivatives
 from saltus.derivatives.jax_function import jax_function
 from saltus.derivatives.modes import jacobian, jvp
+from saltus.derivatives.parameters import ParameterDerivatives, aba_parameter_derivatives
 from saltus.derivatives.products import vjp
 from saltus.derivatives.rnea import RNEADerivatives, nonlinear_effects_derivatives, rnea_derivatives
 from saltus.derivatives.second import second_directional
@@ -69,7 +70,7 @@ from saltus.dynamics.kinematics import (
     joint_velocities,
 )
 from saltus.dynamics.ltl import LTL, ltl, minverse
-from saltus.dynamics.regressor import inertial_parameters, torque_regressor
+from saltus.dynamics.regressor import torque_regressor
 from saltus.dynamics.rnea import gravity, nonlinear_effects, rnea
 from saltus.kernel.lending import get_threads, set_threads
 from saltus.model import (
@@ -96,6 +97,7 @@ from saltus.model import (
 )
 from saltus.model.manifold import difference, distance, integrate, interpolate, random_configuration
 from saltus.model.manifold_jacobians import difference_jacobians, integrate_jacobians
+from saltus.model.parameters import inertial_parameters, vary_inertia
 from saltus.simulation import (
     Drift,
     Interrupted,
@@ -148,6 +150,7 @@ __all__ = [
     "ModelError",
     "OverTime",
     "PDTargets",
+    "ParameterDerivatives",
     "RNEADerivatives",
     "RobotFrames",
     "RolloutError",
@@ -161,6 +164,7 @@ __all__ = [
     "UserRows",
     "aba",
     "aba_derivatives",
+    "aba_parameter_derivatives",
     "center_of_mass",
     "center_of_mass_derivatives",
     "center_of_mass_jacobian",
@@ -227,6 +231,7 @@ __all__ = [
     "task_torques",
     "torch_function",
     "torque_regressor",
+    "vary_inertia",
     "view",
     "vjp",
 ]

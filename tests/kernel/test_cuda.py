@@ -292,6 +292,74 @@ def test_agrees_with_the_cpu(algorithm: Algorithm, given: int, dtype: type) -> N
             assert np.abs(cupy.asnumpy(ours) - right).max() <= tolerance * max(np.abs(right).max(), 1e-3)
 
 
+def test_what_varies_compiles() -> None:
+    """Inertias are an input then, wherever a kernel reads those of the model."""
+    for algorithm in (ABA, _minverse):
+        ptx = compile_ptx(algorithm.varied, F64, len(algorithm.varied.inputs))
+        assert ptx.count(".visible .entry kernel(") == 1 and not re.search(r"\.local\b|\bcall\b|\.extern", ptx)
+
+
+@needs_gpu
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("library", ["cupy", "torch"])
+def test_robots_that_differ(library: str, dtype: type) -> None:
+    there = pytest.importorskip(library).asarray
+    on = {"device": "cuda"} if library == "torch" else {}
+    model, rng, count = sl.load_robot("quadruped"), np.random.default_rng(0), 1001
+    parameters = sl.inertial_parameters(model) * rng.uniform(0.5, 2.0, size=(count, model.nb, 1))
+    inputs = [
+        x.astype(dtype) for x in (sl.random_configuration(model, 0, count), *rng.normal(size=(2, count, model.nv)))
+    ]
+    on_gpu = [there(x, **on) for x in inputs]
+    feet = [sl.Contact(model, foot) for foot in sl.robot_frames("quadruped").feet]
+    for robots in (sl.vary_inertia(model, parameters), sl.specialise(sl.vary_inertia(model, parameters))):
+        for call, names in (
+            (sl.aba, 3),
+            (sl.crba, 1),
+            (lambda *x: sl.ConstrainedDynamics(x[0], feet).solve(*x[1:]).a, 3),
+        ):
+            right, found = call(robots, *inputs[:names]), call(robots, *on_gpu[:names])
+            assert type(found).__module__.startswith(library)
+            found = found.cpu().numpy() if library == "torch" else found.get()
+            assert np.abs(found - right).max() <= (1e-9 if dtype == np.float64 else 1e-3) * np.abs(right).max()
+
+
+@needs_gpu
+@pytest.mark.parametrize("specialised", [False, True])
+@pytest.mark.parametrize("library", ["cupy", "torch"])
+def test_rollouts(library: str, specialised: bool) -> None:
+    """All commands that are known ahead, robots and one robot, as on the processor; what is refused."""
+    there = pytest.importorskip(library).asarray
+    on = {"device": "cuda"} if library == "torch" else {}
+    model, rng, steps = sl.load_robot("quadruped"), np.random.default_rng(0), 20
+    model = sl.specialise(model) if specialised else model
+    how: Any = {"duration": steps * 1e-3, "dt": 1e-3, "method": "semi_implicit_euler"}
+    q, v = sl.random_configuration(model, 0, 300), rng.normal(size=(300, model.nv))
+    targets = np.broadcast_to(model.reference_configurations["standing"], (steps, model.nq)).copy()
+    kp = np.r_[np.zeros(6), np.full(12, 20.0)]
+    commands = (
+        None, np.ones(model.nv), rng.normal(size=(300, model.nv)), sl.OverTime(rng.normal(size=(steps, model.nv))),
+        sl.OverTime(rng.normal(size=(300, steps, model.nv))), sl.PDTargets(targets, kp=kp, kd=0.1 * kp),
+    )  # fmt: skip
+    for tau in commands:
+        for at in (slice(None), 3):
+            if at == 3 and getattr(getattr(tau, "values", tau), "shape", ())[:1] == (300,):
+                continue
+            right = sl.rollout(model, q[at], v[at], tau, damping=True, **how)
+            found = sl.rollout(model, there(q[at], **on), there(v[at], **on), tau, damping=True, **how)
+            for name in ("q", "v", "tau", "forces", "active", "status"):
+                ours = getattr(found, name)
+                ours, wanted = ours.cpu().numpy() if library == "torch" else ours.get(), getattr(right, name)
+                assert ours.shape == wanted.shape
+                assert ours.size == 0 or np.abs(ours - wanted).max() <= 1e-7 * max(np.abs(wanted).max(), 1.0)
+    still = sl.rollout(model, there(q, **on), there(v, **on), duration=0.0, method="semi_implicit_euler")
+    assert tuple(still.q.shape) == (300, 1, model.nq)
+    with pytest.raises(TypeError, match="on a GPU robots are free"):
+        sl.rollout(model, there(q, **on), there(v, **on), duration=0.1)
+    lost = sl.rollout(model, there(q, **on), there(v * np.nan, **on), duration=0.01, method="semi_implicit_euler")
+    assert bool((lost.status == int(sl.Status.INVALID)).all())
+
+
 @needs_gpu
 def test_our_own_arrays() -> None:
     """A library that nobody knows: its interface is enough, and results can be copied by NumPy."""

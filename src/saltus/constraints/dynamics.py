@@ -41,6 +41,7 @@ from saltus.model.model import Model
 if TYPE_CHECKING:
     from saltus.derivatives.constrained import ConstrainedDerivatives, ConstraintAccelerationDerivatives
     from saltus.derivatives.impact import ImpactDerivatives
+    from saltus.derivatives.parameters import ParameterDerivatives
 
 METHODS: dict[str, Callable[[ConstrainedModel, tuple[Any, ...]], tuple[Array, Array, Array]]] = {
     "constrained_aba": _constrained_aba.call,
@@ -143,10 +144,12 @@ class ConstrainedDynamics:
         self._actuated: dict[bytes | None, ConstrainedModel] = {}
         none = np.zeros(self.problem.nm)
         self._all: tuple[Any, ...] = (np.ones(self.problem.nc), none, none, np.zeros((self.problem.nu, model.nv)))
-        self._one = self._all if solver in TAKE_ROWS else self._all[:3]
+        self._one: tuple[Any, ...] = self._all if solver in TAKE_ROWS else self._all[:3]
         own = getattr(self._run, "__self__", None)
         self._algorithm = None if self.problem.nu else own
-        self._left = () if model.specialised and own and own.knows_defaults(self.problem) else self._one
+        self._left: tuple[Any, ...] = (
+            () if model.specialised and own and own.knows_defaults(self.problem) else self._one
+        )
         """What calls of the method give beside q, v and tau, if users give no more."""
         self._declared = _prox_ltl if solver in TAKE_ROWS else _constrained_aba
         """An algorithm that takes what the method takes: `kkt` is none itself."""
@@ -280,6 +283,27 @@ class ConstrainedDynamics:
         return _differentiation("constrained").differentiate(
             self, q, v, tau, active, target, start, external, rows, mode, out, on_invalid
         )
+
+    def parameter_derivatives(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        tau: ArrayLike,
+        active: ArrayLike | None = None,
+        target: ArrayLike | None = None,
+    ) -> ParameterDerivatives:
+        """How accelerations and forces change with `inertial_parameters(model).ravel()`; arguments as in `solve`.
+
+        >>> import numpy as np, saltus as sl
+        >>> robot = sl.load_robot("quadruped")
+        >>> dynamics = sl.ConstrainedDynamics(robot, [sl.Contact(robot, foot) for foot in sl.robot_frames("quadruped").feet])
+        >>> still = np.zeros(robot.nv)
+        >>> D = dynamics.parameter_derivatives(robot.reference_configurations["standing"], still, still)
+        >>> D.da.shape, D.df.shape
+        ((18, 130), (12, 130))
+        """
+        found: ParameterDerivatives = _differentiation("parameters").differentiate(self, q, v, tau, active, target)
+        return found
 
     def constraint_accelerations(
         self,

@@ -20,7 +20,7 @@ from saltus.dynamics.ltl import factor
 from saltus.kernel import Layout, kernel, ld, lift, st, st_symmetric, zero
 from saltus.model.joint_kernels import axis_seen_from, joint_placement, placed_after
 from saltus.spatial.algebra import SE3, Mat3, Motion, Sym3, Vec2, Vec3, power
-from saltus.spatial.inertia import Rigid, act_solid
+from saltus.spatial.inertia import Rigid
 
 WORK = Layout(
     nj={"place": SE3, "composite": Rigid},
@@ -70,7 +70,7 @@ def place_bodies(tree, q, w):
     w.place[0], w.composite[0] = X, Rigid(o, none, Sym3(o, o, o, o, o, o))
     for i in range(1, tree.nj):
         X = placed_after(tree, i, q, w.place[tree.parent[i]])
-        w.place[i], w.composite[i] = X, act_solid(X, tree.solid[i])
+        w.place[i], w.composite[i] = X, X @ tree.solid[i]
         for k in range(tree.iv[i], tree.end[i]):
             w.axis[k] = axis_seen_from(X, tree.axis[k])
 

@@ -38,7 +38,7 @@ from saltus.spatial.algebra import (
     inverse,
     power,
 )  # fmt: skip
-from saltus.spatial.inertia import Rigid, act_solid
+from saltus.spatial.inertia import Rigid
 
 BODIES: dict[str, type | None] = {"place": SE3, "composite": Rigid, "velocity": Motion, "drift": Motion, "force": Force}
 AXES: dict[str, type | None] = {"axis": Motion}
@@ -72,7 +72,7 @@ def move_accelerated(tree, q, v, a, w):
                 drift = drift + axis * ld(a, k)
         velocity = velocity + rate
         drift = drift + cross_motion(velocity, rate)
-        body = act_solid(X, tree.solid[i])
+        body = X @ tree.solid[i]
         falling = Motion(Vec3(drift.lin.x - g.x, drift.lin.y - g.y, drift.lin.z - g.z), drift.ang)
         w.place[i], w.velocity[i], w.drift[i], w.composite[i] = X, velocity, drift, body
         w.force[i] = body @ falling + cross_force(velocity, body @ velocity)

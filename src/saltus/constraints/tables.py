@@ -20,7 +20,8 @@ from saltus.kernel import Algorithm, Layout, Part, Tables, declare
 from saltus.kernel.tables import FilledPart, filled_part
 from saltus.model.checks import Array, ModelError
 from saltus.model.model import Model
-from saltus.model.tree import CONFIGURATIONS, TREE, canonical_rotation, extent, se3, seen_from
+from saltus.model.parameters import VariedModel
+from saltus.model.tree import CONFIGURATIONS, INERTIAS, TREE, canonical_rotation, extent, se3, seen_from
 from saltus.spatial.algebra import SE3, Force, Mat3, Motion, Sym3, Vec3, act_force
 from saltus.spatial.inertia import Sym6
 
@@ -59,7 +60,9 @@ class ConstrainedModel:
             model.nq,
             model.nv,
         )
-        self.specialised = model.specialised
+        self.specialised, self.varied = model.specialised, model.varied
+        if isinstance(model, VariedModel):
+            self.inertias_for, self.leading = model.inertias_for, model.leading
         self.weightless, self.refuse_weightless = model.weightless, model.refuse_weightless
         self.typical = typical  # entry of the Delassus matrix
         self.plan, self.passive, self.thorough = plan, passive, np.dtype(dtype) == np.float32
@@ -337,7 +340,7 @@ PASSIVE = Part((), Layout(one=named("passives"), nv=named("passive")), Layout(),
 
 @cache
 def tables(*reads: Part) -> Tables:
-    return Tables([TREE, CONSTRAINTS, *reads], CONFIGURATIONS, extent)
+    return Tables([TREE, CONSTRAINTS, *reads], CONFIGURATIONS, extent, INERTIAS)
 
 
 def constrained(*reads: Part, **declaration: Any) -> Callable[[Callable[..., Any]], Algorithm]:

@@ -61,7 +61,7 @@ from saltus.spatial.algebra import (
     inverse,
     turn_back,
 )
-from saltus.spatial.inertia import Rigid, act_solid
+from saltus.spatial.inertia import Rigid
 from saltus.spatial.lie import right_jacobian_inverse_se3
 
 ROWS = SLOPES.extended(nj={"shift": Motion}, nv={"rest": None}, nm=dict.fromkeys(("goal", "push", "step", "miss")))
@@ -182,7 +182,7 @@ def place_turned(tree, q, w):
         if tree.parent[i] != i - 1:
             X = w.place[tree.parent[i]]
         X = X @ joint_placement(tree, i, q, w.turn[i])
-        w.place[i], w.composite[i] = X, act_solid(X, tree.solid[i])
+        w.place[i], w.composite[i] = X, X @ tree.solid[i]
         for k in range(tree.iv[i], tree.end[i]):
             w.axis[k] = axis_seen_from(X, tree.axis[k])
 
@@ -291,7 +291,7 @@ class Way(NamedTuple):
 
 def way_of(dynamics: ConstrainedDynamics) -> Way:
     if dynamics._way is None:
-        able = not (dynamics._loops or dynamics.problem.nu or dynamics.model.weightless)
+        able = not (dynamics._loops or dynamics.problem.nu or dynamics.model.weightless or dynamics.model.varied)
         algorithm = SLOPED.get(getattr(dynamics._run, "__self__", None)) if able else None  # type: ignore[arg-type]
         handle = algorithm and algorithm.filled(dynamics.problem).handle
         dynamics._way = Way(algorithm, handle, dynamics._one, (None,) * len(dynamics._one))

@@ -40,7 +40,7 @@ from saltus.dynamics.panel import clear
 from saltus.kernel import kernel, ld, less, lift, some, st, zero
 from saltus.model.joint_kernels import axis_seen_from, joint_placement, placed_after
 from saltus.spatial.algebra import SE3, Force, Mat3, Motion, Sym3, Vec2, Vec3, cross_motion
-from saltus.spatial.inertia import Rigid, act_solid
+from saltus.spatial.inertia import Rigid
 
 
 @kernel
@@ -63,7 +63,7 @@ def sweep_jump(tree, q, v, jump, w):
             w.axis[k], w.upsilon_dot[k] = axis, still
             w.psi_dot[k], w.psi_ddot[k] = cross_motion(before, axis), cross_motion(step, axis)
             velocity, rise = velocity + axis * ld(v, k), rise + axis * ld(jump, k)
-        body = act_solid(X, tree.solid[i])
+        body = X @ tree.solid[i]
         w.place[i], w.velocity[i], w.acceleration[i], w.composite[i] = X, velocity, rise, body
         w.momentum[i], w.rate[i], w.force[i] = Force(none, none), Sym3(o, o, o, o, o, o), body @ rise
 

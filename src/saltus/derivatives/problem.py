@@ -71,6 +71,11 @@ def problem(function: Callable[..., Any], model: Any, inputs: Sequence[Any]) -> 
         raise TypeError(
             f"{function.__name__}: the model is a {type(model).__name__}, expected a saltus.Model or ConstrainedDynamics"
         )
+    if tree.varied:
+        raise TypeError(
+            f"{function.__name__}: slopes are for one robot, expected a model that `vary_inertia` has not varied; Jacobians "
+            "in the mode 'analytical' take both"
+        )
     if len(inputs) > len(names):
         raise TypeError(f"{function.__name__}: expected the inputs {', '.join(names)}, got {len(inputs)} of them")
     arrays = {}

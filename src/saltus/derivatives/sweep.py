@@ -43,7 +43,7 @@ from saltus.spatial.algebra import (
     dot,
     power,
 )  # fmt: skip
-from saltus.spatial.inertia import Rigid, act_solid
+from saltus.spatial.inertia import Rigid
 
 BODIES: dict[str, type | None] = {
     "place": SE3, "velocity": Motion, "acceleration": Motion,
@@ -83,7 +83,7 @@ def sweep_out(tree, q, v, a, forces, w):
         acceleration = acceleration + rising + cross_motion(velocity, turning)
         for k in range(tree.iv[i], tree.end[i]):
             w.upsilon_dot[k] = w.psi_dot[k] + cross_motion(velocity, w.axis[k])
-        body = act_solid(X, tree.solid[i])
+        body = X @ tree.solid[i]
         momentum = body @ velocity
         force = body @ acceleration + cross_force(velocity, momentum)
         if forces is not None:

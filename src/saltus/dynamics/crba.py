@@ -22,7 +22,7 @@ from saltus.model.joint_kernels import axis_seen_from, joint_placement, placed_a
 from saltus.model.model import Model
 from saltus.model.tree import LIGHT, algorithm
 from saltus.spatial.algebra import SE3, Mat3, Motion, Sym3, Vec2, Vec3, power
-from saltus.spatial.inertia import Rigid, act_solid
+from saltus.spatial.inertia import Rigid
 
 COMPOSITE: dict[str, dict[str, type | None]] = {"nj": {"place": SE3, "composite": Rigid}, "nv": {"axis": Motion}}
 
@@ -41,7 +41,7 @@ def place_bodies(tree, q, w):
         if tree.parent[i] != i - 1:  # otherwise the parent is the body just before, still at hand
             X = w.place[tree.parent[i]]
         X = placed_after(tree, i, q, X)
-        body = act_solid(X, tree.solid[i])
+        body = X @ tree.solid[i]
         mass, moment = mass + body.m, moment + body.h
         w.composite[i] = body
         if tree.fork[i]:

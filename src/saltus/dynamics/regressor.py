@@ -16,16 +16,13 @@ IJRR 5 (1986); the order of parameters is Pinocchio's.
 
 from __future__ import annotations
 
-import numpy as np
-
 from saltus.arrays import Array, ArrayLike, OnInvalid
 from saltus.kernel import Layout, kernel, st, zero
 from saltus.model.joint_kernels import add_motion, carried, component, joint_placement, joint_turn
 from saltus.model.model import Model
+from saltus.model.parameters import PARAMETERS
 from saltus.model.tree import algorithm
 from saltus.spatial.algebra import SE3, Force, Motion, Vec3, act_force, act_inv, cross, turn_back
-
-PARAMETERS = 10
 
 WORK = Layout(nj={"place": SE3, "velocity": Motion, "acceleration": Motion})
 
@@ -115,19 +112,3 @@ def torque_regressor(
     """
     Y: Array = _regressor.call(model, (q, v, a), None, on_invalid)
     return Y[..., 1:, :].reshape(*Y.shape[:-2], PARAMETERS * (Y.shape[-2] - 1))
-
-
-def inertial_parameters(model: Model) -> Array:
-    """(njoints - 1, 10) of the body that each joint moves, in the joint's frame: mass [kg], mass times centre of mass
-    [kg m], and of the inertia about the joint's origin xx, xy, yy, xz, yz, zz [kg m^2].
-
-    >>> import saltus as sl
-    >>> sl.inertial_parameters(sl.load_robot("double_pendulum"))[:, 0]
-    array([1.2, 0.6])
-    """
-    found = np.zeros((model.njoints - 1, PARAMETERS))
-    for row, joint in zip(found, model.joints[1:], strict=True):
-        c = joint.com
-        J = joint.inertia + joint.mass * (c @ c * np.eye(3) - np.outer(c, c))
-        row[:] = joint.mass, *(joint.mass * c), J[0, 0], J[0, 1], J[1, 1], J[0, 2], J[1, 2], J[2, 2]
-    return found

@@ -6,7 +6,7 @@ from saltus.kernel.memory import ONE, Layout, ld, st, st_symmetric, tail, zero
 from saltus.kernel.number import F32, F64, Number
 from saltus.kernel.quad import Quad, four, quad
 from saltus.kernel.scalar import atan2, fabs, floor, less, lift, maximum, minimum, select, sincos, some, sqrt
-from saltus.kernel.tables import Configurations, Filled, Part, Tables
+from saltus.kernel.tables import Configurations, Filled, Part, Tables, Varied
 from saltus.kernel.tuples import Scalar, defines, kernel
 
 __all__ = [
@@ -25,6 +25,7 @@ __all__ = [
     "Scalar",
     "Spec",
     "Tables",
+    "Varied",
     "atan2",
     "declare",
     "defines",

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -102,7 +103,7 @@ class Algorithm:
         """What compiled code depends on beside the sources of its kernels: where in memory things are."""
         self.own_code = own_code
         """Up to which extent of a model (tables.py) it pays to compile for that model alone; 0: never."""
-        self.general = self
+        self.general, self.varies = self, False
         self.known: Filled | None = None
         """The tables that its code is compiled for; None: for those of any model."""
         self.inverts_inertia = inverts_inertia
@@ -133,6 +134,8 @@ class Algorithm:
         if self.inverts_inertia and model.weightless:
             model.refuse_weightless(self.name)
         own = self if filled.special is None else filled.special.get(self) or self.special(filled)
+        if model.varied:
+            own, inputs = own.varied, (model.inertias_for(inputs), *inputs)
         for form, way in filled.ways.get((own, len(inputs)), {}).items():
             answer = way(inputs, out) if form == "one" else way(inputs, out, lend())
             if answer.__class__ is not int:
@@ -140,6 +143,16 @@ class Algorithm:
         from saltus.kernel.launch import launch
 
         return launch(own, model, inputs, out)
+
+    @cached_property
+    def varied(self) -> Algorithm:
+        """The same with what may vary from sample to sample as its first input, in the place of the model's."""
+        varied = self.tables.varied
+        inputs = {varied.name: varied.shape} | {spec.name: spec.declaration for spec in self.inputs}  # type: ignore[union-attr]
+        outputs = {spec.name: spec.declaration for spec in self.outputs}
+        made = Algorithm(self.kernel, self.tables, inputs, outputs, self.work, self.inverts_inertia)
+        made.name, made.varies, made.known, made.required = self.name, True, self.known, self.required + 1
+        return made
 
     def filled(self, model: Any) -> Filled:
         """What the algorithm's kernels see of a model, in memory."""
@@ -155,6 +168,7 @@ class Algorithm:
         if self.tables.extent(filled) <= self.own_code:
             own = copy(self)
             own.known = filled
+            own.__dict__.pop("varied", None)
             own.required = sum(not spec.optional and spec.default is None for spec in self.inputs)
         kept: dict[Algorithm, Algorithm] = filled.special  # type: ignore[assignment]
         return kept.setdefault(self, own)
@@ -223,6 +237,8 @@ class Algorithm:
         Both are an array, or a tuple if there are several. One direction needs no axis in front of its slopes.
         """
         handle = self.filled(model).handle
+        if model.varied:
+            return -1
         if self.inverts_inertia and model.weightless:
             model.refuse_weightless(self.name)
         answer = self.quick_push(handle, inputs, slopes)

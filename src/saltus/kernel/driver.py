@@ -148,6 +148,12 @@ class Memory:
         if content is not None:
             self[...] = content
 
+    def lie_as(self, shape: tuple[int, ...], strides: tuple[int, ...]) -> None:
+        """Look at it as an array of another shape, by its strides in words, for kernels."""
+        self.how = (shape, self.dtype, strides)  # type: ignore[assignment]
+        steps = tuple(step * self.dtype.itemsize for step in strides)
+        self.__cuda_array_interface__ |= {"shape": shape, "strides": steps}
+
     def __getitem__(self, place: Any) -> Any:
         """A part of it, copied to NumPy."""
         return np.asarray(self)[place]

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from saltus.kernel.memory import META, ONE, SIZE, STAGE, STEP, STRIDE, Layout, records, tail
+from saltus.kernel.memory import META, ONE, SIZE, STAGE, STEP, STRIDE, FieldSpec, Layout, records, tail
 from saltus.kernel.number import INT32, INT64, Number
 from saltus.kernel.primitives import Primitive
 from saltus.kernel.scalar import less, some
@@ -195,13 +195,35 @@ class Parts:
         count = len(algorithm.inputs)
         self.tree, self.view = make_tree(algorithm, number), make_view(algorithm, algorithm.work)
         self.inputs, self.outputs = make_arguments(arguments[:count]), make_arguments(arguments[count:])
-        self.made = make_arguments([a and a._replace(where="staged") for a in arguments[count:]])
+        made = [a._replace(where="staged") for a in arguments[count:] if isinstance(a, Argument)]
+        self.made = make_arguments(made)
         turned = [
             a if spec.configuration else None for a, spec in zip(arguments[:count], algorithm.inputs, strict=True)
         ]
         self.configurations = make_arguments(turned)
         self.refusal = make_refusal(algorithm, number, present)
         self.types = (TABLE, TABLE, TABLE, self.work)
+        self.run = make_run(algorithm)
+
+
+def make_run(algorithm: Algorithm) -> Any:
+    """The kernel; or one that takes what varies as its first input, and sees it in the place of the model's fields."""
+    if not algorithm.varies:
+        return algorithm.kernel
+    fields = algorithm.tables.varied.fields  # type: ignore[union-attr]
+
+    @Primitive
+    def run(walk: Expressions, tree: Any, varied: Any, *rest: Any) -> Any:
+        def column(cls: type) -> Any:
+            return Value(Column(varied.type, FieldSpec(cls, 0, leaf_count(cls), ONE)), *varied.texts)
+
+        parts = [
+            column(fields[name]) if name in fields else part
+            for name, part in zip(tree.cls._fields, tree.parts, strict=True)
+        ]
+        return walk.call(algorithm.kernel, [Group(tree.cls, tuple(parts)), *rest])
+
+    return run
 
 
 def make_refusal(algorithm: Algorithm, number: Number, present: tuple[bool, ...]) -> Callable[..., Any]:
@@ -226,13 +248,13 @@ def make_refusal(algorithm: Algorithm, number: Number, present: tuple[bool, ...]
 def one_entry(algorithm: Algorithm, number: Number, present: tuple[bool, ...]) -> Entry:
     parts = Parts(algorithm, number, present, "direct")
     tree_of, view_of, inputs_of, outputs_of = parts.tree, parts.view, parts.inputs, parts.outputs
-    configurations_of, refusal, run = parts.configurations, parts.refusal, algorithm.kernel
-    at, count = span_at(Span(number)), len(algorithm.inputs)
+    configurations_of, refusal, run = parts.configurations, parts.refusal, parts.run
+    at, count, checked = span_at(Span(number)), len(algorithm.inputs), int(algorithm.varies)
 
     def one(handle, pointers, meta, work):
         tree = tree_of(handle)
         status = 0
-        for j in range(count):
+        for j in range(checked, count):
             if holds_non_finite(at(pointers[j]), meta[META * j + SIZE]):
                 status = NOT_FINITE
         status |= refusal(tree, configurations_of(pointers, meta, work, 0))
@@ -246,8 +268,9 @@ def one_entry(algorithm: Algorithm, number: Number, present: tuple[bool, ...]) -
 def many_entry(algorithm: Algorithm, number: Number, present: tuple[bool, ...]) -> Entry:
     parts = Parts(algorithm, number, present, "staged")
     tree_of, view_of, inputs_of, outputs_of = parts.tree, parts.view, parts.inputs, parts.outputs
-    configurations_of, refusal, run = parts.configurations, parts.refusal, algorithm.kernel
+    configurations_of, refusal, run = parts.configurations, parts.refusal, parts.run
     count, total, width = len(algorithm.inputs), len(algorithm.arguments), number.width
+    checked = int(algorithm.varies)  # what varies was checked when the model was made
     outputs = tuple((k, spec.zeroed, spec.symmetric) for k, spec in enumerate(algorithm.outputs, count))
 
     def many(handle, pointers, meta, work, start, stop):
@@ -262,7 +285,7 @@ def many_entry(algorithm: Algorithm, number: Number, present: tuple[bool, ...]) 
                 size = meta[META * j + SIZE]
                 packed = tail(work, meta[META * j + STAGE])
                 pack(packed, size, width, pointers[j], sample, stop, meta[META * j + STRIDE])
-                if holds_non_finite(packed, size):
+                if j >= checked and holds_non_finite(packed, size):
                     status |= NOT_FINITE
             status |= refusal(tree, configurations_of(pointers, meta, work, 0))
             run(tree, *inputs_of(pointers, meta, work, 0), view, *outputs_of(pointers, meta, work, 0))

@@ -81,10 +81,35 @@ def device_of(x: Any) -> int:
     return library_of(x.__class__).device(x)
 
 
-def to_device(array: Any, like: Any) -> driver.Memory:
-    """A copy of a NumPy array, on the device of another."""
+def to_device(array: Any, like: Any, turned: bool = False) -> driver.Memory:
+    """A copy of a NumPy array, on the device of another; `turned`: its first axis lies closest, as threads read it best."""
     with driver.device(device_of(like)):
-        return driver.Memory(array.shape, array.dtype, array)
+        if not turned:
+            return driver.Memory(array.shape, array.dtype, array)
+        behind = np.moveaxis(array, 0, -1)
+        memory, strides = driver.Memory(behind.shape, array.dtype, behind), contiguous(behind.shape)
+        memory.lie_as(array.shape, (strides[-1], *strides[:-1]))
+        return memory
+
+
+def moved(array: Any, like: Any) -> Any:
+    """An array of the library, type and device of another: one that is there already as it is, others copied."""
+    if getattr(array, INTERFACE, None) is not None:
+        return array
+    if library_name(like) == "cupy":
+        import cupy
+
+        with like.device:
+            return cupy.asarray(array, like.dtype)
+    if library_name(like) == "torch":
+        import torch
+
+        return torch.as_tensor(array, dtype=like.dtype, device=like.device)
+    raise TypeError(f"expected an array of CuPy or PyTorch, found a {type(like).__name__}")
+
+
+def library_name(x: Any) -> str:
+    return type(x).__module__.partition(".")[0]
 
 
 def _cupy() -> Library:
@@ -123,7 +148,7 @@ def _torch() -> Library:
 def _ours() -> Library:
     return _any()._replace(
         seen=lambda x: (x.address, x.how),
-        form=lambda how: Form(how[0], contiguous(how[0]), how[1]),
+        form=lambda how: Form(how[0], how[2] if len(how) > 2 else contiguous(how[0]), how[1]),
         device=lambda x: x.ordinal,
     )
 

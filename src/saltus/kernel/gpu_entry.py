@@ -113,7 +113,7 @@ def gpu_entry(algorithm: Algorithm, number: Number, present: tuple[bool, ...]) -
     tree_of = make_tree(algorithm, number, places.sizes, places.groups)
     view_of = parts.view if algorithm.known else make_work(algorithm, places.work)
     stages = not algorithm.known
-    run, first, results = algorithm.kernel, len(algorithm.inputs), tuple(range(len(algorithm.outputs)))
+    run, first, results = parts.run, len(algorithm.inputs), tuple(range(len(algorithm.outputs)))
 
     def gpu(work, count, numbers, table):
         block, thread = block_index(), thread_index()

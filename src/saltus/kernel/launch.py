@@ -10,7 +10,7 @@ import math
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -26,7 +26,7 @@ from saltus.kernel.target import packet
 from saltus.kernel.threads import deal, entry
 
 if TYPE_CHECKING:
-    from saltus.kernel.algorithm import Algorithm
+    from saltus.kernel.algorithm import Algorithm, Spec
 
 DECLINED = -1
 """What the builtin for one sample answers if it cannot take its arguments."""
@@ -55,7 +55,7 @@ class Plan:
 
 def launch(algorithm: Algorithm, model: Any, inputs: Sequence[Any], out: Any) -> Any:
     """The long way: convert, check, broadcast, run, and explain what was wrong."""
-    for value in inputs:
+    for value in inputs[int(algorithm.varies) :]:  # what varies goes where the user's are
         if on_gpu(value):
             from saltus.kernel import cuda
 
@@ -123,10 +123,14 @@ def run_batch(
         for array, shape in zip(given, plan.expanded, strict=True)
     ]
     poison(outputs)
-    pointers, tables = addresses(algorithm, flat, outputs), algorithm.filled(model)
+    pointers, tables, meta = addresses(algorithm, flat, outputs), algorithm.filled(model), plan.meta
+    if not all(output.flags.c_contiguous for output in outputs):
+        meta = meta.copy()
+        first = len(algorithm.inputs)
+        meta[first:-1, STRIDE] = [step(*each) for each in zip(algorithm.outputs, outputs, strict=True)]
     function = entry(algorithm, plan.number, len(inputs), "many")
     # What threads work on stays alive with their work, even if an interrupt ends the call before them.
-    kept = (tables.handle, pointers, plan.meta, flat, outputs, tables)
+    kept = (tables.handle, pointers, meta, flat, outputs, tables)
 
     def work(start: int, stop: int) -> int:
         memory = scratch(plan.words, plan.dtype)
@@ -304,14 +308,32 @@ def results(algorithm: Algorithm, shapes: Sequence[tuple[int, ...]], dtype: Any,
             raise ValueError(f"{where} is {found}, expected {dtype} {shape}")
         if not array.flags.writeable:
             raise ValueError(f"{where} is read-only, expected an array that can be written")
-        if not array.flags.carray:
-            raise ValueError(f"{where} has strides {array.strides}, expected a contiguous and aligned array")
+        if not array.flags.aligned or not step(spec, array):
+            raise ValueError(
+                f"{where} has strides {array.strides}, expected aligned samples, evenly spaced, without gaps"
+            )
     for (one, array), (other, second) in combinations(zip(algorithm.outputs, given, strict=True), 2):
         if np.may_share_memory(array, second):
             raise ValueError(
                 f"{algorithm.name}: out for {other.name} lies in the memory of {one.name}, expected memory of its own"
             )
     return given
+
+
+def step(spec: Spec, array: NDArray[Any]) -> int:
+    """How many numbers further each sample of an output begins, at least as many as it has; 0 if they do not lie so."""
+    words, split = [stride // array.itemsize for stride in array.strides], array.ndim - len(spec.shape)
+    size = math.prod(array.shape[split:])
+    leading, own = (
+        [each for each in zip(array.shape[part], words[part], strict=True) if each[0] > 1]
+        for part in (slice(0, split), slice(split, None))
+    )
+    even = all(stride == n * inner for part in (leading, own) for (_, stride), (n, inner) in pairwise(part))
+    if array.size == 0:
+        return 1
+    if not even or (own and own[-1][1] != 1) or (leading and leading[-1][1] < size):
+        return 0
+    return max(leading[-1][1], 1) if leading else max(size, 1)
 
 
 def explain(algorithm: Algorithm, model: Any, inputs: Sequence[NDArray[Any]], number: Number) -> str:

@@ -66,7 +66,7 @@ def take(stage, count, words, word, base, symmetric):
 def push_entry(algorithm: Algorithm, number: Number, present: tuple[bool, ...]) -> Entry:
     parts = Parts(algorithm, number, present, "staged")
     tree_of, view_of, inputs_of, outputs_of = parts.tree, parts.view, parts.inputs, parts.outputs
-    configurations_of, refusal, run = parts.configurations, parts.refusal, algorithm.kernel
+    configurations_of, refusal, run = parts.configurations, parts.refusal, parts.run
     count, total, lanes, words = len(algorithm.inputs), len(algorithm.arguments), number.slope, number.words
     outputs = tuple((k, spec.zeroed, spec.symmetric) for k, spec in enumerate(algorithm.outputs, count))
 

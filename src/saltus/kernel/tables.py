@@ -50,13 +50,27 @@ class Configurations(NamedTuple):
     """(model) -> a configuration (nq,) that is valid."""
 
 
+class Varied(NamedTuple):
+    """What may differ from sample to sample of a batch, in the place of fields of a table."""
+
+    name: str
+    """Of the input that brings it."""
+    shape: str
+    fields: Mapping[str, type]
+    """Those that it stands for, and the class that their elements are then of."""
+
+
 class Tables:
     """The parts that an algorithm reads."""
 
     def __init__(
-        self, parts: Sequence[Part], configurations: Configurations, extent: Callable[[Filled], int] = lambda filled: 0
+        self,
+        parts: Sequence[Part],
+        configurations: Configurations,
+        extent: Callable[[Filled], int] = lambda filled: 0,
+        varied: Varied | None = None,
     ) -> None:
-        self.parts, self.configurations = tuple(parts), configurations
+        self.parts, self.configurations, self.varied = tuple(parts), configurations, varied
         self.extent = extent
         """(filled) -> how much code a loop over a model's joints becomes if it is unrolled."""
         self.sizes = tuple(name for part in parts for name in part.sizes)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -59,6 +59,9 @@ class Model:
     actuators: tuple[Actuator, ...] = ()
     shapes: tuple[Shape, ...] = ()  # for pictures
     specialised: bool = False  # whether algorithms run code of its own: see `specialise`
+
+    varied: ClassVar[bool] = False
+    """Whether it stands for robots that differ in their inertias: see `vary_inertia`."""
 
     def __post_init__(self) -> None:
         checked_name(self.name, "a model")

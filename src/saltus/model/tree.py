@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from saltus.kernel import Configurations, Filled, Layout, Number, Part, Tables, declare
+from saltus.kernel import Configurations, Filled, Layout, Number, Part, Tables, Varied, declare
 from saltus.model.checks import ModelError
 from saltus.model.joint_kernels import defects
 from saltus.model.joints import Joint, JointKind
@@ -233,6 +233,7 @@ def extent(filled: Filled) -> int:
 
 CONFIGURATIONS = Configurations(defects, explain, not_allowed, neutral)
 TREE = Part(SIZES, INTS, REALS, measure, fill)
-TABLES = Tables([TREE], CONFIGURATIONS, extent)
+INERTIAS = Varied("inertias", "nj 10", {"inertia": Rigid, "solid": Rigid})
+TABLES = Tables([TREE], CONFIGURATIONS, extent, INERTIAS)
 algorithm = partial(declare, TABLES)
 """The decorator of every algorithm on models: @algorithm(inputs={...}, outputs={...}, work=Layout(...))."""

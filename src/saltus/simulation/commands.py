@@ -100,22 +100,22 @@ class Command:
         kp, kd, tau = (x[..., None, :] for x in self.gains)
         return tau + kp * difference(self.model, q, rows) - kd * v
 
-    def stepper(self, damping: Array, dt: float) -> Callable[[int, int, Array, Array], tuple[Array, Array]]:
-        """(first, n, q, v) -> the states (..., n, nq), (..., n, nv) after each of n steps, in one call."""
+    def stepper(self, damping: Array, dt: float) -> Callable[[int, int, Array, Array, tuple[Array, Array]], None]:
+        """(first, n, q, v, out): the states (..., n, nq), (..., n, nv) after each of n steps, in one call."""
         h, plain = np.array([dt], self.real), np.asarray(damping, self.real)
 
-        def run(first: int, n: int, q: Array, v: Array) -> tuple[Array, Array]:
+        def run(first: int, n: int, q: Array, v: Array, out: tuple[Array, Array]) -> None:
             clock = np.zeros(n, np.int32)
             clock[0] = n
             state: tuple[Any, ...] = (clock, q, v, plain, h)
             if isinstance(self.given, OverTime):
-                found = _steps_along.call(self.model, (*state, self.rows[..., first : first + n, :]))
+                _steps_along.call(self.model, (*state, self.rows[..., first : first + n, :]), out)
             elif isinstance(self.given, PDTargets):
                 kp, kd, tau = self.gains
-                found = _steps_towards.call(self.model, (*state, tau, kp, kd, self.rows[..., first : first + n, :]))
+                rows = self.rows[..., first : first + n, :]
+                _steps_towards.call(self.model, (*state, tau, kp, kd, rows), out)
             else:
-                found = _steps.call(self.model, (*state, self.given))
-            return found  # type: ignore[no-any-return]
+                _steps.call(self.model, (*state, self.given), out)
 
         return run
 

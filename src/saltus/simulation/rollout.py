@@ -19,18 +19,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from saltus.arrays import Array, ArrayLike, OnInvalid
+from saltus.arrays import Array, ArrayLike, OnInvalid, on_gpu
 from saltus.constraints.dynamics import ConstrainedDynamics
 from saltus.constraints.report import Status
 from saltus.kernel.marking import check_choice
 from saltus.model.manifold import integrate
 from saltus.model.model import Model
+from saltus.model.parameters import VariedModel
 from saltus.simulation.commands import Command, OverTime, PDTargets
 from saltus.simulation.driven import Driven, Function, lost, standing_in
+from saltus.simulation.gpu_rollout import roll_out
 from saltus.simulation.steps import METHODS, Method
 
-LEAST_AT_ONCE, AT_ONCE = 64, 4096
-"""Steps of one call, each and of all robots together: enough for the call to cost nothing, and Ctrl-C is heard soon."""
+LEAST_AT_ONCE, AT_ONCE = 16, 4096
+"""Steps of one call, each and of all robots together: enough for the call to cost nothing, and few enough to stay in the
+cache; and Ctrl-C is heard soon."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,6 +128,9 @@ def rollout(
 
     Where the solver of constraints has not converged, `status` says so, and a RuntimeWarning at the end.
 
+    On a GPU, q and v of CuPy or PyTorch, (robots, ...): all steps of free robots, by "semi_implicit_euler" and under torques
+    known ahead, are one launch, and what is recorded is there. A robot that is lost has the status INVALID.
+
     If all arrays are float32, the motion is computed and recorded in float32. Ctrl-C raises `Interrupted`, which is a
     KeyboardInterrupt, and a motion that cannot go on raises `RolloutError`, which is a ValueError. Nothing is lost: both
     have the states until then as `trajectory`.
@@ -152,6 +158,15 @@ def rollout(
     steps, held = round(duration / dt), _steps_held(control_period, dt)
     check_choice(on_invalid, "rollout")
     model = robot.model if isinstance(robot, ConstrainedDynamics) else robot
+    if on_gpu(q) or on_gpu(v):
+        more = any(x is not None for x in (active, control_period, disturbance, external)) or callable(tau)
+        if more or model is not robot or method != "semi_implicit_euler":
+            raise TypeError(
+                "rollout: on a GPU robots are free, steps are of method='semi_implicit_euler', and torques known ahead; "
+                "expected no constraints, functions and external forces"
+            )
+        t = dt * np.arange(steps + 1, dtype=np.float64)
+        return Trajectory(t, *roll_out(model, q, v, tau, steps, dt, damping))
     ahead = isinstance(tau, OverTime | PDTargets)
     torques: Any = tau if callable(tau) or ahead else np.zeros(model.nv, np.float32) if tau is None else np.asarray(tau)
     masks = _masks(robot, active, steps)
@@ -218,10 +233,10 @@ def rollout(
                     break
                 if stepper is not None and not gone.any():
                     n = min(at_once, steps - k)
-                    new_q, new_v = stepper(k, n, q, v)
-                    if not lost(new_q, new_v).any():
-                        rows = slice(k + 1, k + n + 1)
-                        whole.q[..., rows, :], whole.v[..., rows, :] = new_q, new_v
+                    rows = slice(k + 1, k + n + 1)
+                    new_q, new_v = whole.q[..., rows, :], whole.v[..., rows, :]
+                    stepper(k, n, q, v, (new_q, new_v))
+                    if not lost(new_q[..., -1, :], new_v[..., -1, :]).any():  # what is not finite stays so
                         whole.tau[..., rows, :] = command.at(k + 1, new_q, new_v)  # type: ignore[union-attr]
                         whole.status[..., rows] = int(Status.CONVERGED)
                         q, v = new_q[..., -1, :].copy(), new_v[..., -1, :].copy()
@@ -319,13 +334,13 @@ def _leading(model: Model, arrays: dict[str, Any], others: Sequence[tuple[int, .
         size = model.nq if name == "q" else model.nv
         if array.ndim == 0 or array.shape[-1] != size:
             raise ValueError(f"rollout: {name} has shape {array.shape}, expected (..., {size})")
+    several = model.leading if isinstance(model, VariedModel) else ()
     try:
-        return np.broadcast_shapes(*(array.shape[:-1] for array in arrays.values()), *others)
+        return np.broadcast_shapes(*(array.shape[:-1] for array in arrays.values()), *others, several)
     except ValueError:
         shapes = ", ".join(f"{name} {array.shape}" for name, array in arrays.items())
-        more = "".join(
-            f", {name} {shape}" for name, shape in zip(("active", "tau", "external"), others, strict=True) if shape
-        )
+        named = zip(("active", "tau", "external", "the robots'"), [*others, several], strict=True)
+        more = "".join(f", {name} {shape}" for name, shape in named if shape)
         raise ValueError(f"rollout: the leading axes of {shapes}{more} do not go together") from None
 
 

@@ -16,7 +16,7 @@ import operator
 from typing import NamedTuple
 
 from saltus.kernel import Scalar, defines, kernel, lift
-from saltus.spatial.algebra import Force, Mat3, Motion, Sym3, Vec3, cross, dot, turn_back
+from saltus.spatial.algebra import SE3, Force, Mat3, Motion, Sym3, Vec3, cross, dot, turn_back
 
 
 class Solid(NamedTuple):
@@ -78,6 +78,31 @@ def act_solid(X, I):
             k + a.z * a.z - b.z * b.z - h.z * c.z,
         ),
     )  # fmt: skip
+
+
+@kernel
+def act_rigid(X, I):
+    """The same of an inertia about the origin of its own frame."""
+    h, p, m = X.R @ I.h, X.p, I.m
+    H = p * m + h  # the first moment about the parent's origin
+    k = dot(p, h) + dot(p, H)
+    J = rotate_sym(X.R, I.J)
+    return Rigid(
+        m, H,
+        Sym3(
+            J.xx + k - h.x * p.x - p.x * H.x, J.xy - h.x * p.y - p.x * H.y, J.xz - h.x * p.z - p.x * H.z,
+            J.yy + k - h.y * p.y - p.y * H.y, J.yz - h.y * p.z - p.y * H.z,
+            J.zz + k - h.z * p.z - p.z * H.z,
+        ),
+    )  # fmt: skip
+
+
+# fmt: off
+@defines(operator.matmul, SE3, Solid)
+def _(X, I): return act_solid(X, I)
+@defines(operator.matmul, SE3, Rigid)
+def _(X, I): return act_rigid(X, I)
+# fmt: on
 
 
 @kernel
