@@ -12,7 +12,7 @@ the parent is the body just before, its quantities are still at hand and do not 
 | K_i^T R_E^-1 K_i | `stiffness` | what a constraint adds to the inertia of its body, constant there | body |
 | k_i | `goal` | acceleration asked of frame A, gravity taken as an acceleration of the world | A |
 | lambda_i | `-push` | multiplier; `push` is the force that acts on the body | A |
-| K_i a_i - k_i | `miss` | what is left of the constraint; `moved`: its last change | A |
+| K_i a_i - k_i | `miss` | what is left of the constraint | A |
 | H_i^A, f_i^A | `I`, `-f` | articulated inertia and force | body |
 | D_i^-1 | `inverse` | of a degree of freedom's pivot | |
 | Delta f_i | `-f` in `push_back` | what is left of the equations of motion under the new forces | body |
@@ -53,7 +53,7 @@ WORK = Layout(
     nj={"turn": Vec2, "velocity": Motion, "fall": Vec3, "inertia": Sym6, "force": Force, "acceleration": Motion,
         "change": Motion, "place": SE3, "light": Sym6, "needed": Force},
     nv={"gain": Force, "rate": None, "inverse": None, "joint": None},
-    nc={"goal": Motion, "push": Force, "miss": Motion, "moved": Motion},
+    nc={"goal": Motion, "push": Force, "miss": Motion},
 )  # fmt: skip
 
 
@@ -210,44 +210,29 @@ def accelerate(tree, i, q, v, before, w):
 def roll_out(tree, q, v, active, w):
     """To the leaves, over the bodies that support constraints: accelerations; returns what is left of the constraints, and
     the largest acceleration of a joint that moves one."""
-    acceleration = w.acceleration[0]
-    measure_held(tree, 0, acceleration, active, w)
+    residual, sizes, acceleration = zero(q), least_sizes(tree, zero(q)), w.acceleration[0]
+    residual = measure_held(tree, 0, acceleration, active, residual, w)
     for i in range(1, tree.nj):
         if tree.supports[i]:
             if tree.parent[i] != i - 1:
                 acceleration = w.acceleration[tree.parent[i]]
             acceleration = accelerate(tree, i, q, v, acceleration, w)
             w.acceleration[i], w.needed[i] = acceleration, w.needed[i] + push_for(tree, i, acceleration, w)
-            measure_held(tree, i, acceleration, active, w)
-    return largest_left(tree, zero(q), w), sizes_of(tree, w.joint, w.joint, zero(q)).near
+            residual = measure_held(tree, i, acceleration, active, residual, w)
+            for k in range(tree.iv[i], tree.end[i]):
+                sizes = sized(tree, k, w.joint[k], w.joint[k], sizes)
+    return residual, sizes.near
 
 
 @kernel
-def measure_held(tree, i, acceleration, active, w):
-    """What the acceleration of body i leaves of the contacts that it has."""
+def measure_held(tree, i, acceleration, active, residual, w):
+    """What the acceleration of body i leaves of the contacts that it has; returns the largest row of it, and of a number."""
     c = tree.held[i]
     while c >= 0:
-        w.miss[c] = (act_inv(tree.place_a[c], acceleration) - w.goal[c]) * ld(active, c)
+        miss = (act_inv(tree.place_a[c], acceleration) - w.goal[c]) * ld(active, c)
+        w.miss[c], residual = miss, largest_row(tree, c, miss, residual)
         c = tree.next_held[c]
-
-
-@kernel
-def largest_left(tree, o, w):
-    """The largest row that is left of a constraint. Sweeps do not look for it: limbs would wait for each other."""
-    for c in range(tree.nc):
-        o = largest_row(tree, c, w.miss[c], o)
-    return o
-
-
-@kernel
-def sizes_of(tree, steps, accelerations, o):
-    """Those of the joints that move a constraint."""
-    sizes = least_sizes(tree, o)
-    for i in range(1, tree.nj):
-        if tree.supports[i]:
-            for k in range(tree.iv[i], tree.end[i]):
-                sizes = sized(tree, k, steps[k], accelerations[k], sizes)
-    return sizes
+    return residual
 
 
 @kernel
@@ -304,8 +289,9 @@ def push_for(tree, i, acceleration, w):
 def pass_on(tree, q, active, w):
     """To the leaves: steps of accelerations; returns what they leave of the constraints, how much of it changed, the largest
     step by the size of accelerations, and that of joints which move a constraint."""
-    largest, change = zero(q), w.change[0]
-    change_held(tree, 0, change, active, w)
+    residual = largest = zero(q)
+    sizes, change = least_sizes(tree, residual), w.change[0]
+    residual, largest = change_held(tree, 0, change, active, residual, largest, w)
     for i in range(1, tree.nj):
         if tree.supports[i]:
             turn, needed = w.turn[i], w.needed[i]
@@ -314,27 +300,29 @@ def pass_on(tree, q, active, w):
             change = act_inv(joint_placement(tree, i, q, turn), change)
             for k in range(tree.iv[i], tree.end[i]):
                 rate = w.rate[k] - power(change, w.gain[k])
-                w.rate[k], w.joint[k], change = rate, w.joint[k] + rate, add_along(change, tree.axis[k], rate)
+                joint = w.joint[k] + rate
+                w.joint[k], change = joint, add_along(change, tree.axis[k], rate)
+                sizes = sized(tree, k, rate, joint, sizes)
             if tree.fork_held[i]:
                 w.change[i] = change
             w.needed[i] = needed + push_for(tree, i, change, w)
             if tree.ends[i]:
                 w.acceleration[i] = w.acceleration[i] + change
-            change_held(tree, i, change, active, w)
-    for c in range(tree.nc):
-        largest = largest_row(tree, c, w.moved[c], largest)
-    sizes = sizes_of(tree, w.rate, w.joint, zero(q))
-    return largest_left(tree, zero(q), w), largest, relative_step(sizes), sizes.near
+            residual, largest = change_held(tree, i, change, active, residual, largest, w)
+    return residual, largest, relative_step(sizes), sizes.near
 
 
 @kernel
-def change_held(tree, i, change, active, w):
-    """The same of the contacts that body i has, by a step of its acceleration."""
+def change_held(tree, i, change, active, residual, largest, w):
+    """The same of the contacts that body i has, by a step of its acceleration; returns the largest row left, and changed."""
     c = tree.held[i]
     while c >= 0:
         moved = act_inv(tree.place_a[c], change) * ld(active, c)
-        w.moved[c], w.miss[c] = moved, w.miss[c] + moved
+        miss = w.miss[c] + moved
+        w.miss[c], residual = miss, largest_row(tree, c, miss, residual)
+        largest = largest_row(tree, c, moved, largest)
         c = tree.next_held[c]
+    return residual, largest
 
 
 @kernel

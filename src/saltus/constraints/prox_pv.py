@@ -26,7 +26,7 @@ Reference: A. Sathya, J. Carpentier, Constrained articulated body dynamics algor
 
 from __future__ import annotations
 
-from saltus.constraints.constrained_aba import as_force, largest_left, measure_held, place_and_aim
+from saltus.constraints.constrained_aba import as_force, measure_held, place_and_aim
 from saltus.constraints.convergence import NOTHING, conclude, goes_on, least_sizes, limit, relative_step, sized
 from saltus.constraints.dense import factor_block, solve_block
 from saltus.constraints.measure import load_rows
@@ -289,11 +289,12 @@ def roll_out(tree, q, v, w, a):
 def check_rows(tree, active, forces, w):
     """What accelerations truly leave of the constraints."""
     o = zero(active)
+    residual = o
     for c in range(tree.nc):
         w.push[c] = as_force(load_rows(tree, c, forces, o))
     for i in range(tree.nj):
-        measure_held(tree, i, w.acceleration[i], active, w)
-    return largest_left(tree, o, w)
+        residual = measure_held(tree, i, w.acceleration[i], active, residual, w)
+    return residual
 
 
 @kernel

@@ -27,6 +27,7 @@ from saltus.constraints.constraint import Constraint
 from saltus.dynamics.crba import crba
 from saltus.model.manifold import random_configuration
 from saltus.model.model import Model
+from saltus.model.parameters import VariedModel
 from saltus.model.tree import AXES, canonical_rotation, cross
 
 NEGLIGIBLE = 1e-9
@@ -132,6 +133,7 @@ SAMPLES = 64
 
 def amplification(model: Model) -> float:
     """The largest M_kk / D_k at some configurations; infinite if something moves without inertia."""
+    model = model.nominal if isinstance(model, VariedModel) else model
     M = crba(model, random_configuration(model, 0, SAMPLES))
     try:
         pivots = np.diagonal(np.linalg.cholesky(M[:, ::-1, ::-1]), axis1=1, axis2=2)[:, ::-1] ** 2

@@ -104,7 +104,7 @@ def moved(array: Any, like: Any) -> Any:
     if library_name(like) == "torch":
         import torch
 
-        return torch.as_tensor(array, dtype=like.dtype, device=like.device)
+        return torch.tensor(array, dtype=like.dtype, device=like.device)
     raise TypeError(f"expected an array of CuPy or PyTorch, found a {type(like).__name__}")
 
 

@@ -30,6 +30,8 @@ LEAST_LANES, MOST_LANES = 3, 8
 """Two limbs side by side gain nothing: what has to be brought together and taken apart takes as long."""
 SHARED = 0.6
 """Of a round's lines, how many at least must be the same as in another."""
+BOUND = 0.25
+"""Of a limb's lines, how many at most may wait for other limbs."""
 
 
 class Line(NamedTuple):
@@ -76,22 +78,42 @@ class Lanes:
         self.vectors: dict[tuple[str, ...], str] = {}
         """Those that are together in a vector, by its lanes."""
         self.pairs: dict[tuple[str, ...], str] = {}
+        self.deferred: list[str] = []
+        """Instructions on numbers that need what another limb has yet to give, as the largest of something over all limbs
+        does: they come last."""
 
     def one_by_one(self, texts: Sequence[str]) -> None:
         for text in texts:
-            name, _, rest = text.partition(" = ") if " = " in text else ("", "", text)
-            if any(each in self.pending for each in NAMES.findall(rest)):
+            if self.is_early(text):
+                if parsed(text) is None:
+                    raise _UnavailableError
+                self.deferred.append(text)
+            else:
+                self.pending.discard(text.partition(" = ")[0].strip())
+                self.lines.append(text)
+
+    def is_early(self, text: str) -> bool:
+        _, _, rest = text.rpartition(" = ")
+        return any(each in self.pending for each in NAMES.findall(rest))
+
+    def finish(self) -> None:
+        """What was deferred."""
+        while self.deferred:
+            left, self.deferred = self.deferred, []
+            self.one_by_one(left)
+            if len(self.deferred) == len(left):
                 raise _UnavailableError
-            self.pending.discard(name.strip())
-            self.lines.append(text)
 
     def side_by_side(self, texts: Sequence[str]) -> None:
         """The same line of all limbs."""
         lines = [line for line in map(parsed, texts) if line is not None]
         if len(lines) == len(texts) and len({line.what for line in lines}) == 1:
-            self.together([*lines, *[lines[0]] * (self.width - len(lines))])
-        else:
-            self.one_by_one(texts)
+            try:
+                self.together([*lines, *[lines[0]] * (self.width - len(lines))])
+                return
+            except _UnavailableError:
+                pass
+        self.one_by_one(texts)
 
     def together(self, lines: Sequence[Line]) -> None:
         """One instruction for all lanes; each number keeps its name, for whoever needs it alone."""
@@ -148,18 +170,16 @@ def side_by_side(
 ) -> list[str]:
     """The lines of all rounds of a loop, equal limbs in vectors. `widened`: the name of a function for some lanes."""
     kinds = [Counter(VARYING.sub("?", line) for line in lines) for lines in rounds]
-    gives = [{line.split(" = ")[0].strip() for line in lines} for lines in rounds]
-    needs = [
-        set(NAMES.findall("".join(lines[: len(lines) // 2]))) - own for lines, own in zip(rounds, gives, strict=True)
-    ]
+    names = [[NAMES.findall(line) for line in lines] for lines in rounds]
     result: list[str] = []
     start = 0
     while start < len(rounds):
         for length, count in candidates(kinds, start):
-            if not are_apart(gives, needs, start, length, count):
+            places = [slice(start + k * length, start + (k + 1) * length) for k in range(count)]
+            if not are_apart([names[place] for place in places]):
                 continue
             try:
-                limbs = [rounds[start + k * length : start + (k + 1) * length] for k in range(count)]
+                limbs = [rounds[place] for place in places]
                 result += merged(limbs, new_name, widened)
                 start += length * count
                 break
@@ -187,17 +207,20 @@ def candidates(kinds: Sequence[Counter[str]], start: int) -> list[tuple[int, int
     return sorted(found, key=lambda each: (each[0] * each[1], each[1]), reverse=True)
 
 
-def are_apart(gives: Sequence[set[str]], needs: Sequence[set[str]], start: int, length: int, count: int) -> bool:
-    """Whether no limb begins with what another one gives: then they follow each other."""
-    limbs = [range(start + k * length, start + (k + 1) * length) for k in range(count)]
-    given = [set[str]().union(*(gives[i] for i in limb)) for limb in limbs]
-    return all(
-        needs[i].isdisjoint(given[other])
-        for k, limb in enumerate(limbs)
-        for i in limb
-        for other in range(count)
-        if other != k
-    )
+def are_apart(limbs: Sequence[Sequence[Sequence[Sequence[str]]]]) -> bool:
+    """Whether little of any limb follows from what others give, by the names of each line: else they follow each other."""
+    gives = [{line[0] for lines in limb for line in lines if line} for limb in limbs]
+    for k, limb in enumerate(limbs):
+        from_others = set[str]().union(*gives[:k], *gives[k + 1 :])
+        lines = [line for lines in limb for line in lines if line]
+        bound = 0
+        for line in lines:
+            if any(name in from_others for name in line[1:]):
+                from_others.add(line[0])
+                bound += 1
+        if bound > BOUND * len(lines):
+            return False
+    return True
 
 
 def matching(a: Sequence[str], b: Sequence[str]) -> dict[int, int]:
@@ -231,6 +254,7 @@ def merged(
             done = [k + 1 for k in at]
         for lines, start in zip(depth, done, strict=True):
             lanes.one_by_one(lines[start:])
+    lanes.finish()
     if accesses(lanes.lines) != accesses([text for limb in limbs for lines in limb for text in lines]):
         raise _UnavailableError
     return lanes.lines

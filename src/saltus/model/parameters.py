@@ -100,7 +100,12 @@ class VariedModel(Model):
         return f"{super().__repr__()[:-1]}, {self.leading} robots)"
 
     def __reduce__(self) -> Any:
-        return vary_inertia, (Model(*(getattr(self, each.name) for each in fields(Model))), self.parameters)
+        return vary_inertia, (self.nominal, self.parameters)
+
+    @cached_property
+    def nominal(self) -> Model:
+        """The model that they differ from."""
+        return Model(*(getattr(self, each.name) for each in fields(Model)))
 
     @property
     def leading(self) -> tuple[int, ...]:

@@ -38,30 +38,29 @@ def roll_out(model: Model, q: Any, v: Any, tau: Any, steps: int, dt: float, damp
         )
     qs, vs = (room(like, leading, steps + 1, size) for size in (model.nq, model.nv))
     qs[..., 0, :], vs[..., 0, :] = q, v
-    taus = vs * 0.0
+    taus = room(like, leading, steps + 1, model.nv)
     resistance = there(model.damping if damping else np.zeros(model.nv))
     state = (np.full(max(steps, 1), steps, np.int32), q, v, resistance, there(np.array([dt])))
     out = (qs[..., 1:, :], vs[..., 1:, :])
     if isinstance(tau, OverTime):
         rows = there(tau.values)
         run(_steps_along, model, steps, (*state, rows), out)
-        taus[..., :-1, :] += rows
-        taus[..., -1, :] += rows[..., -1, :]
+        taus[..., :-1, :], taus[..., -1, :] = rows, rows[..., -1, :]
     elif isinstance(tau, PDTargets):
         rows, gains = there(tau.targets), [each(x) for x in (tau.tau, tau.kp, tau.kd)]
         run(_steps_towards, model, steps, (*state, *gains, rows), out)
-        goals = qs * 0.0
-        goals[..., :-1, :] += rows
-        goals[..., -1, :] += rows[..., -1, :]
+        goals = room(like, leading, steps + 1, model.nq)
+        goals[..., :-1, :], goals[..., -1, :] = rows, rows[..., -1, :]
         ahead = difference(model, qs.reshape(-1, model.nq), goals.reshape(-1, model.nq)).reshape(taus.shape)
         ahead_by, kp, kd = (x[..., None, :] for x in gains)
-        taus += ahead_by + kp * ahead - kd * vs
+        taus[...] = ahead_by + kp * ahead - kd * vs
     else:
         constant = each(0.0 if tau is None else tau)
         run(_steps, model, steps, (*state, constant), out)
-        taus += constant[..., None, :]
-    unknown = (qs - qs).sum(-1) + (vs - vs).sum(-1) != 0.0  # what is not finite leaves NaN
-    return qs, vs, taus, taus[..., :0], taus[..., :0], unknown * int(Status.INVALID)
+        taus[...] = constant[..., None, :]
+    size = qs.sum(-1) + vs.sum(-1)
+    lost = size - size != 0.0  # what is not finite leaves NaN
+    return qs, vs, taus, taus[..., :0], taus[..., :0], lost * int(Status.INVALID)
 
 
 def run(algorithm: Any, model: Model, steps: int, inputs: tuple[Any, ...], out: tuple[Any, ...]) -> None:
