@@ -187,7 +187,7 @@ def interpolate(
     >>> sl.interpolate(robot, [1.0], [3.0], 0.25)
     array([1.5])
     """
-    if q0.__class__ is not np.ndarray:
+    if type(q0) is not np.ndarray:
         u = beside(u, q0)
     return _interpolate.call(model, (q0, q1, u), out, on_invalid)
 
