@@ -137,10 +137,10 @@ def counted(function: Callable[[], Any]) -> dict[str, int]:
     counts: dict[str, int] = {}
     plain = Algorithm.call
 
-    def call(self: Algorithm, model: Any, inputs: tuple[Any, ...], out: Any = None) -> Any:
+    def call(self: Algorithm, model: Any, inputs: tuple[Any, ...], *rest: Any) -> Any:
         for kind, number in count_operations(self, model, inputs).items():
             counts[kind] = counts.get(kind, 0) + number
-        return plain(self, model, inputs, out)
+        return plain(self, model, inputs, *rest)
 
     with patch.object(Algorithm, "call", call):
         function()

@@ -71,4 +71,4 @@ def run(algorithm: Algorithm, model: sl.Model, inputs: list[Any], out: Any = Non
 def sample(algorithm: Algorithm, inputs: list[Any], index: tuple[int, ...]) -> list[Any]:
     """One sample of a batch whose inputs all have the same leading axes."""
     pairs = zip(algorithm.inputs, inputs, strict=False)
-    return [value if spec.integer else np.ascontiguousarray(value[index]) for spec, value in pairs]
+    return [value if spec.integer else np.array(value[index]) for spec, value in pairs]

@@ -33,6 +33,8 @@ def test_wrong_shape(algorithm: Algorithm, given: int, leading: tuple[int, ...])
     inputs = random_inputs(algorithm, given, MODEL, 1, leading)
     run(algorithm, MODEL, inputs)
     for k, spec in enumerate(algorithm.inputs[:given]):
+        if not spec.shape:  # axes that a number has are leading ones
+            continue
         own = inputs[k].shape[inputs[k].ndim - len(spec.shape) :]
         longer = np.zeros((*inputs[k].shape[:-1], own[-1] + 1), inputs[k].dtype)
         shorter = np.ascontiguousarray(inputs[k][..., :-1])
@@ -69,9 +71,8 @@ def test_not_finite(algorithm: Algorithm, given: int, value: float, dtype: Any) 
                 bad = good[k].copy()
                 bad.flat[place] = value
                 index = ", ".join(map(str, np.unravel_index(place, bad.shape)))
-                refused(
-                    algorithm, [*good[:k], bad, *good[k + 1 :]], rf"{spec.name}\[{index}\] is {value}, expected finite"
-                )
+                where = re.escape(f"{spec.name}[{index}]" if bad.shape else spec.name)
+                refused(algorithm, [*good[:k], bad, *good[k + 1 :]], f"{where} is {value}, expected finite")
         run(algorithm, MODEL, good)  # and it goes on
 
 

@@ -192,7 +192,8 @@ def test_wrong_out(algorithm: Algorithm, given: int, leading: tuple[int, ...]) -
     inputs = random_inputs(algorithm, given, MODEL, 9, leading)
     right = run(algorithm, MODEL, inputs)
     name = algorithm.outputs[0].name
-    wide = np.zeros((*right[0].shape[:-1], 2 * right[0].shape[-1]))
+    last = right[0].shape[-1] if right[0].shape else 1
+    wide = np.zeros((*right[0].shape[:-1], 2 * last))
     read_only = np.zeros_like(right[0])
     read_only.setflags(write=False)
     wrong = [
@@ -201,7 +202,7 @@ def test_wrong_out(algorithm: Algorithm, given: int, leading: tuple[int, ...]) -
         right[0].astype(np.float32),
         right[0].astype(complex),
         right[0].tolist(),
-        wide[..., ::2] if right[0].shape[-1] > 1 else read_only,
+        wide[..., ::2] if last > 1 else read_only,
         read_only,
     ]
     for first in wrong:

@@ -31,7 +31,6 @@ from saltus.constraints.scale import amplification, typical_delassus
 from saltus.constraints.system import _constrained_system, _constraint_accelerations
 from saltus.constraints.tables import ConstrainedModel
 from saltus.dynamics.rnea import gravity
-from saltus.kernel.algorithm import decline
 from saltus.kernel.gpu_arrays import device_of, to_device
 from saltus.kernel.marking import call_marking, check_choice
 from saltus.model.checks import ModelError
@@ -151,6 +150,7 @@ class ConstrainedDynamics:
             () if model.specialised and own and own.knows_defaults(self.problem) else self._one
         )
         """What calls of the method give beside q, v and tau, if users give no more."""
+        self._given = 3 + len(self._left)
         self._declared = _prox_ltl if solver in TAKE_ROWS else _constrained_aba
         """An algorithm that takes what the method takes: `kkt` is none itself."""
         self._kept: dict[Any, tuple[Any, ...]] = {}
@@ -206,8 +206,9 @@ class ConstrainedDynamics:
         on_invalid: "raise", or "mark" for NaN and the status INVALID where a sample's inputs are not valid.
         """
         problem, rest = self.problem, self._one
-        if active is target is start is external is rows is None and on_invalid == "raise":  # the shortest way
-            answer = problem.quick.get(self._algorithm, decline)((q, v, tau, *self._left), None)
+        ways = problem.quick.get(self._algorithm)
+        if ways and active is target is start is external is rows is None and on_invalid == "raise":  # the shortest way
+            answer = ways[self._given]((q, v, tau, *self._left), None)
             if answer.__class__ is not int:
                 return tuple.__new__(Solution, answer)
         if not (q.__class__ is np.ndarray and q.ndim == 1 and q.dtype is DOUBLE):

@@ -10,16 +10,14 @@ Reference: D. Orin, A. Goswami, S.-H. Lee, Centroidal dynamics of a humanoid rob
 
 from __future__ import annotations
 
-import math
-
 from saltus.arrays import Array, ArrayLike, OnInvalid
-from saltus.dynamics.crba import COMPOSITE, collect, place_bodies
+from saltus.dynamics.crba import COMPOSITE, collect, place_bodies, place_world
 from saltus.dynamics.frame import store_column
 from saltus.kernel import Layout, kernel, less, lift, select, st, zero
-from saltus.model.joint_kernels import add_motion, carried, joint_placement, joint_turn
+from saltus.model.joint_kernels import add_motion, axis_seen_from, carried, joint_placement, joint_turn, placed_after
 from saltus.model.model import Model
 from saltus.model.tree import LIGHT, algorithm
-from saltus.spatial.algebra import Force, Motion, Sym3, Vec2, Vec3, act_force, act_inv, cross, cross_force
+from saltus.spatial.algebra import SE3, Force, Motion, Sym3, Vec2, Vec3, act_force, act_inv, cross, cross_force
 from saltus.spatial.inertia import Rigid
 
 
@@ -99,6 +97,52 @@ def _centroidal_momentum(tree, q, v, a, w, com, h, dh):
     st(dh, 0, Force(rate.lin, rate.ang - cross(center, rate.lin)))
 
 
+@algorithm(
+    inputs={"q": "nq", "v": "nv", "a": "nv optional"},
+    outputs={"com": "3", "velocity": "3", "acceleration": "3"},
+    work=Layout(nj=MOTIONS),
+    own_code=LIGHT,
+)
+def _center_of_mass_motion(tree, q, v, a, w, com, velocity, acceleration):
+    gather_momentum(tree, q, v, a, w)
+    inverse = 1.0 / w.mass[0]
+    st(com, 0, w.moment[0] * inverse)
+    st(velocity, 0, w.momentum[0].lin * inverse)
+    st(acceleration, 0, w.rate[0].lin * inverse)
+
+
+@algorithm(
+    inputs={"q": "nq"},
+    outputs={"J": "3 nv"},
+    work=Layout(nj={"place": SE3, "moment": Vec3, "mass": None}, nv={"axis": Motion}),
+    own_code=LIGHT,
+)
+def _center_of_mass_jacobian(tree, q, w, J):
+    """Column k is the momentum of all that degree of freedom k carries, if that moves at unit rate, by the total mass."""
+    total, X = zero(q), place_world(tree, q)
+    w.place[0] = X
+    for i in range(1, tree.nj):
+        if tree.parent[i] != i - 1:
+            X = w.place[tree.parent[i]]
+        X, body = placed_after(tree, i, q, X), tree.inertia[i]
+        w.moment[i], w.mass[i] = X.R @ body.h + X.p * body.m, body.m
+        total = total + body.m
+        if tree.fork[i]:
+            w.place[i] = X
+        for k in range(tree.iv[i], tree.end[i]):
+            w.axis[k] = axis_seen_from(X, tree.axis[k])
+    inverse = 1.0 / total
+    for i in range(tree.nj - 1, 0, -1):
+        moment, mass, parent = w.moment[i] * inverse, w.mass[i] * inverse, tree.parent[i]
+        for k in range(tree.iv[i], tree.end[i]):
+            column = w.axis[k].lin * mass + cross(w.axis[k].ang, moment)
+            st(J, k, column.x)
+            st(J, tree.nv + k, column.y)
+            st(J, 2 * tree.nv + k, column.z)
+        if parent > 0:
+            w.moment[parent], w.mass[parent] = w.moment[parent] + w.moment[i], w.mass[parent] + w.mass[i]
+
+
 def center_of_mass(
     model: Model,
     q: ArrayLike,
@@ -119,10 +163,11 @@ def center_of_mass(
     if v is None:
         com: Array = _center_of_mass.call(model, (q,), None, on_invalid)
         return com
-    com, h, dh = _centroidal_momentum.call(model, (q, v) if a is None else (q, v, a), None, on_invalid)
-    mass = model.total_mass or math.nan
-    velocity = h[..., :3] / mass
-    return (com, velocity) if a is None else (com, velocity, dh[..., :3] / mass)
+    if a is None:
+        com, velocity, _ = _center_of_mass_motion.call(model, (q, v), None, on_invalid)
+        return com, velocity
+    motion: tuple[Array, ...] = _center_of_mass_motion.call(model, (q, v, a), None, on_invalid)
+    return motion
 
 
 def center_of_mass_jacobian(model: Model, q: ArrayLike, *, on_invalid: OnInvalid = "raise") -> Array:
@@ -134,8 +179,7 @@ def center_of_mass_jacobian(model: Model, q: ArrayLike, *, on_invalid: OnInvalid
     >>> bool(np.allclose(sl.center_of_mass_jacobian(robot, q) @ v, sl.center_of_mass(robot, q, v)[1]))
     True
     """
-    A: Array = centroidal_momentum_matrix(model, q, on_invalid=on_invalid)
-    return A[..., :3, :] / (model.total_mass or math.nan)
+    return _center_of_mass_jacobian.call(model, (q,), None, on_invalid)
 
 
 def centroidal_momentum_matrix(

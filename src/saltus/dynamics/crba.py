@@ -17,26 +17,32 @@ Reference: R. Featherstone, Rigid Body Dynamics Algorithms (2008), table 6.2; th
 from __future__ import annotations
 
 from saltus.arrays import Array, ArrayLike, OnInvalid
+from saltus.dynamics.kinematics import at_origin
 from saltus.kernel import Layout, kernel, st_symmetric, zero
 from saltus.model.joint_kernels import axis_seen_from, joint_placement, placed_after
 from saltus.model.model import Model
 from saltus.model.tree import LIGHT, algorithm
-from saltus.spatial.algebra import SE3, Mat3, Motion, Sym3, Vec2, Vec3, power
+from saltus.spatial.algebra import SE3, Motion, Sym3, Vec2, Vec3, power
 from saltus.spatial.inertia import Rigid
 
 COMPOSITE: dict[str, dict[str, type | None]] = {"nj": {"place": SE3, "composite": Rigid}, "nv": {"axis": Motion}}
 
 
 @kernel
+def place_world(tree, q):
+    """Along the world's axes, about the origin of body 1, which does not depend on its turn."""
+    X = at_origin(q)
+    if tree.nj > 1:
+        X = SE3(X.R, -joint_placement(tree, 1, q, Vec2(X.R.xx, X.R.xy)).p)
+    return X
+
+
+@kernel
 def place_bodies(tree, q, w):
     """To the leaves: fill `axis`, and `composite` with each body's own inertia; returns the sum over all bodies."""
-    o = zero(q)
-    none, one = Vec3(o, o, o), o + 1.0
-    X = SE3(Mat3(one, o, o, o, one, o, o, o, one), none)
-    if tree.nj > 1:  # about the origin of body 1, which does not depend on its turn
-        X = SE3(X.R, -joint_placement(tree, 1, q, Vec2(one, o)).p)
+    o, X = zero(q), place_world(tree, q)
     w.place[0] = X
-    mass, moment = o, none
+    mass, moment = o, Vec3(o, o, o)
     for i in range(1, tree.nj):
         if tree.parent[i] != i - 1:  # otherwise the parent is the body just before, still at hand
             X = w.place[tree.parent[i]]

@@ -16,7 +16,7 @@ from saltus.model.tree import LIGHT, algorithm
 from saltus.spatial.algebra import Motion, Vec3, act_inv, dot, power
 
 
-@algorithm(inputs={"q": "nq", "v": "nv"}, outputs={"energy": "1"}, work=Layout(nj={"velocity": Motion}), own_code=LIGHT)
+@algorithm(inputs={"q": "nq", "v": "nv"}, outputs={"energy": ""}, work=Layout(nj={"velocity": Motion}), own_code=LIGHT)
 def _kinetic_energy(tree, q, v, w, energy):
     o = zero(q)
     total = o
@@ -31,7 +31,7 @@ def _kinetic_energy(tree, q, v, w, energy):
     st(energy, 0, 0.5 * total)
 
 
-@algorithm(inputs={"q": "nq"}, outputs={"energy": "1"}, work=Layout(nj=PLACES), own_code=LIGHT)
+@algorithm(inputs={"q": "nq"}, outputs={"energy": ""}, work=Layout(nj=PLACES), own_code=LIGHT)
 def _potential_energy(tree, q, w, energy):
     gather_momentum(tree, q, None, None, w)
     st(energy, 0, -dot(tree.gravity[0], w.moment[0]))
@@ -46,7 +46,7 @@ def kinetic_energy(model: Model, q: ArrayLike, v: ArrayLike, *, on_invalid: OnIn
     >>> bool(np.allclose(sl.kinetic_energy(robot, q, v), 0.5 * v @ sl.crba(robot, q) @ v))
     True
     """
-    return _kinetic_energy.call(model, (q, v), None, on_invalid)[..., 0]
+    return _kinetic_energy.call(model, (q, v), None, on_invalid)
 
 
 def potential_energy(model: Model, q: ArrayLike, *, on_invalid: OnInvalid = "raise") -> Any:
@@ -58,4 +58,4 @@ def potential_energy(model: Model, q: ArrayLike, *, on_invalid: OnInvalid = "rai
     >>> bool(abs(sl.potential_energy(robot, robot.neutral()) - robot.total_mass * 9.81 * height) < 1e-9)
     True
     """
-    return _potential_energy.call(model, (q,), None, on_invalid)[..., 0]
+    return _potential_energy.call(model, (q,), None, on_invalid)

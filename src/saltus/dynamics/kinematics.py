@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from saltus.arrays import Array, ArrayLike, OnInvalid
 from saltus.kernel import Layout, kernel, st, zero
-from saltus.model.joint_kernels import add_motion, carried, joint_placement, joint_turn, placed_after
+from saltus.model.joint_kernels import add_motion, carried, joint_placement, joint_rotation, joint_turn, placed_after
 from saltus.model.model import Model
 from saltus.model.tree import LIGHT, algorithm
-from saltus.spatial.algebra import SE3, Mat3, Motion, Vec3, act_inv, transpose
+from saltus.spatial.algebra import SE3, Mat3, Motion, Vec3, act_inv
 
 
 @kernel
@@ -31,10 +31,17 @@ def store_matrix(out, k, X):
 
 
 @kernel
+def at_origin(q):
+    """The world's own placement, in numbers of the type of q."""
+    o = zero(q)
+    one = o + 1.0
+    return SE3(Mat3(one, o, o, o, one, o, o, o, one), Vec3(o, o, o))
+
+
+@kernel
 def place_bodies(tree, q, place):
     """The placements of all bodies in the world, in canonical frames."""
-    o = zero(q)
-    place[0] = SE3(Mat3(o + 1.0, o, o, o, o + 1.0, o, o, o, o + 1.0), Vec3(o, o, o))
+    place[0] = at_origin(q)
     for i in range(1, tree.nj):
         place[i] = placed_after(tree, i, q, place[tree.parent[i]])
 
@@ -49,10 +56,17 @@ def store_user_motion(tree, i, m, out):
 
 @kernel
 def place_joints(tree, q, w, placements):
-    place_bodies(tree, q, w.place)
-    for i in range(tree.nj):
-        X = w.place[i]
-        store_matrix(placements, i, SE3(X.R @ transpose(tree.turned[i]), X.p))
+    """The same in joint frames; those of forks alone are kept, for others are at hand when their child comes."""
+    X = at_origin(q)
+    w.place[0] = X
+    store_matrix(placements, 0, X)
+    for i in range(1, tree.nj):
+        if tree.parent[i] != i - 1:
+            X = w.place[tree.parent[i]]
+        X = placed_after(tree, i, q, X)
+        if tree.fork[i]:
+            w.place[i] = X
+        store_matrix(placements, i, SE3(joint_rotation(tree, i, X.R), X.p))
 
 
 @algorithm(inputs={"q": "nq"}, outputs={"placements": "nj 4 4"}, work=Layout(nj={"place": SE3}), own_code=LIGHT)

@@ -16,8 +16,7 @@ import numpy as np
 
 from saltus.arrays import Array, ArrayLike, OnInvalid
 from saltus.dynamics.crba import COMPOSITE, crba, inertia_matrix
-from saltus.dynamics.panel import store_row
-from saltus.kernel import Layout, Quad, kernel, ld, lift, quad, st, zero
+from saltus.kernel import Layout, Quad, four, kernel, ld, lift, quad, st, st_symmetric, zero
 from saltus.model.model import Model
 from saltus.model.tree import algorithm
 
@@ -28,22 +27,47 @@ RANK = 1e-12
 @kernel
 def factor(above, n, U, D):
     """In place: U holds a matrix (n, n) of the sparsity of the tree that `above` gives, its upper triangle is overwritten; D
-    receives the pivots."""
-    for k in range(n - 1, -1, -1):
+    receives the pivots.
+
+    The way to the root is long to walk: on each, two pivots k and m, if one follows the other, are taken out of two columns.
+    """
+    k = n - 1
+    while k >= 0:
+        m, up = k, above[k]
         pivot = ld(U, k * n + k)
-        st(D, k, pivot)
         inverse = 1.0 / pivot
-        i = above[k]
-        while i >= 0:
-            entry = ld(U, i * n + k)
-            ratio = entry * inverse
-            j = i
+        last = inverse * 0.0
+        if up == k - 1 and up >= 0:
+            m, up, ratio = up, above[up], ld(U, up * n + k) * inverse
+            j = m
             while j >= 0:
-                st(U, j * n + i, ld(U, j * n + i) - ratio * ld(U, j * n + k))
+                st(U, j * n + m, ld(U, j * n + m) - ratio * ld(U, j * n + k))
                 j = above[j]
-            st(U, i * n + k, ratio)
-            i = above[i]
+            st(U, m * n + k, ratio)
+            st(D, m, ld(U, m * n + m))
+            last = 1.0 / ld(U, m * n + m)
+            st(U, m * n + m, 1.0)
+        st(D, k, pivot)
         st(U, k * n + k, 1.0)
+        i = up
+        while i >= 0:
+            h, x, y = above[i], ld(U, i * n + k), ld(U, i * n + m)
+            a, b, up = x * inverse, y * last, h
+            st(U, i * n + i, ld(U, i * n + i) - a * x - b * y)
+            if h >= 0:
+                c, d, j = ld(U, h * n + k) * inverse, ld(U, h * n + m) * last, h
+                while j >= 0:
+                    x, y = ld(U, j * n + k), ld(U, j * n + m)
+                    st(U, j * n + i, ld(U, j * n + i) - a * x - b * y)
+                    st(U, j * n + h, ld(U, j * n + h) - c * x - d * y)
+                    j = above[j]
+                st(U, h * n + m, d)
+                st(U, h * n + k, c)
+                up = above[h]
+            st(U, i * n + m, b)
+            st(U, i * n + k, a)
+            i = up
+        k = m - 1
 
 
 @kernel
@@ -81,11 +105,20 @@ def solve_upper(above, n, U, x):
 def solve_lower(above, n, U, x):
     """x = U^-T x, numbers or quads."""
     for k in range(n):
-        i, total = above[k], x[k]
+        x[k] = solved_row(above, n, U, x, k)
+
+
+@kernel
+def solved_row(above, n, U, x, k):
+    """Number k of U^-T x, if x holds it up to there."""
+    total, last = x[k], above[k]
+    if last >= 0:
+        i = above[last]
         while i >= 0:
             total = total - x[i] * ld(U, i * n + k)
             i = above[i]
-        x[k] = total
+        total = total - x[last] * ld(U, last * n + k)  # at the end, for it was found just now
+    return total
 
 
 @kernel
@@ -148,28 +181,36 @@ def invert(above, n, U, D, panel, inverse):
     """The inverse, both triangles, of the matrix with factors U and D; `panel` holds n quads."""
     o = zero(inverse)
     none, one = quad(inverse, o, o, o, o), lift(1.0, o)
-    for j in range(0, n, 4):  # four columns at a time
-        for k in range(n):
+    for j in range(0, n, 4):  # four columns at a time, down to the diagonal
+        for k in range(min(j + 4, n)):
             panel[k] = none
         second, third, last = min(j + 1, n - 1), min(j + 2, n - 1), min(j + 3, n - 1)
         panel[j] = quad(inverse, one, o, o, o)
         panel[second] = panel[second] + quad(inverse, o, one, o, o)
         panel[third] = panel[third] + quad(inverse, o, o, one, o)
         panel[last] = panel[last] + quad(inverse, o, o, o, one)
-        for k in range(last, -1, -1):  # D^-1 U^-1; what comes after the last column is zero
+        chain = above[second] == j and above[third] == second and above[last] == third
+        k = last
+        while k >= 0:  # D^-1 U^-1; zero after the last column, and beside a chain of columns
             entry, i = panel[k], above[k]
             while i >= 0:
                 panel[i] = panel[i] - entry * ld(U, i * n + k)
                 i = above[i]
             panel[k] = entry * (1.0 / ld(D, k))
-        solve_lower(above, n, U, panel)
-        for k in range(n):
-            store_row(inverse, n, k, j, panel[k])
+            k = above[k] if chain else k - 1
+        for k in range(last + 1):
+            row = solved_row(above, n, U, panel, k)
+            panel[k] = row
+            a, b, c, d = four(row)
+            st_symmetric(inverse, n, max(j, k), min(j, k), a)
+            st_symmetric(inverse, n, max(second, k), min(second, k), b)
+            st_symmetric(inverse, n, max(third, k), min(third, k), c)
+            st_symmetric(inverse, n, last, k, d)
 
 
 @algorithm(
     inputs={"q": "nq"},
-    outputs={"inverse": "nv nv"},
+    outputs={"inverse": "nv nv symmetric"},
     work=Layout(nj=COMPOSITE["nj"], nv=COMPOSITE["nv"] | {"pivot": None, "panel": Quad}, nvv={"factor": None}),
     inverts_inertia=True,
 )
@@ -182,7 +223,7 @@ def _minverse(tree, q, w, inverse):
 _minverse.when_coupled = lambda model, q: np.linalg.inv(crba(model, q))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)  # not frozen: that takes longer than to factor a small robot's matrix
 class LTL:
     """M = U D U^T: `U` (..., nv, nv) and `D` (..., nv), with products and solves for x (..., nv)."""
 
@@ -220,14 +261,12 @@ def ltl(model: Model, M: ArrayLike, *, on_invalid: OnInvalid = "raise") -> LTL:
     >>> bool(np.allclose(M @ sl.ltl(arm, M).solve(x), x))
     True
     """
-    factors = LTL(model, *_ltl.call(model, (M,), None, on_invalid))
-    if model.weightless and isinstance(
-        factors.D, np.ndarray
-    ):  # M need not be the inertia matrix: look at what came out
-        pivots = factors.D[..., model.weightless]
+    U, D = _ltl.call(model, (M,), None, on_invalid)
+    if model.weightless and isinstance(D, np.ndarray):  # M need not be the inertia matrix: look at what came out
+        pivots = D[..., model.weightless]
         if (pivots <= RANK * np.abs(np.diagonal(M, axis1=-2, axis2=-1)).max(-1, keepdims=True)).any():
             model.refuse_weightless("ltl")
-    return factors
+    return LTL(model, U, D)
 
 
 def minverse(model: Model, q: ArrayLike, *, out: Array | None = None, on_invalid: OnInvalid = "raise") -> Array:

@@ -115,7 +115,8 @@ class Algorithm:
         """What to do instead if the model has mimic joints (see model/coupling.py)."""
 
     def call(self, model: Any, inputs: tuple[Any, ...], out: Any = None, on_invalid: str = "raise") -> Any:
-        """Run on NumPy or CUDA arrays. One sample of contiguous float64 arrays takes the shortest way there is.
+        """Run on NumPy or CUDA arrays. One sample of contiguous float64 arrays takes the shortest way there is; once there
+        is one, what finds it is a builtin in the place of this method (front.py).
 
         on_invalid: "raise", or "mark" for NaN in all outputs of samples whose inputs are not valid (see marking.py).
         """
@@ -124,12 +125,6 @@ class Algorithm:
 
             check_choice(on_invalid, self.name)
             return call_marking(self, model, inputs, out)
-        try:
-            answer = model.quick.get(self, decline)(inputs, out)
-        except AttributeError:  # no model: `filled` says so
-            answer = -1
-        if answer.__class__ is not int:
-            return answer
         filled = self.filled(model)
         if self.inverts_inertia and model.weightless:
             model.refuse_weightless(self.name)
@@ -143,6 +138,9 @@ class Algorithm:
         from saltus.kernel.launch import launch
 
         return launch(own, model, inputs, out)
+
+    long_call = call
+    """The same, once `call` is a builtin: what that falls back on."""
 
     @cached_property
     def varied(self) -> Algorithm:
@@ -208,9 +206,13 @@ class Algorithm:
         filled = self.filled(model)
         ways = filled.ways.get((self, given), {})
         if "one" not in ways and filled.handle is not None and _short_way():
+            from saltus.kernel import front
+
+            front.install(Algorithm)
             ways = self._add_way(filled, given, "one", F64)
-            if given == self.required or self.general not in model.quick:  # calls rarely give what is optional
-                model.quick[self.general] = ways["one"]
+            kept = model.quick.get(self.general, (decline,) * (len(self.inputs) + 1))
+            model.quick[self.general] = (*kept[:given], ways["one"], *kept[given + 1 :])
+            front.note_anew(model)
         return ways.get("one")
 
     def prepare_batch(self, model: Any, given: int, bits: int) -> None:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 # struct PyArrayObject of NumPy's C interface (the same in NumPy 1 and 2), 64-bit CPython
 TYPE, DATA, NDIM, SHAPE, DTYPE, FLAGS = 8, 16, 24, 32, 56, 64
 LENGTH, ITEMS = 16, 24  # of a tuple
+FLOAT = 16  # the number of a float
 C_CONTIGUOUS, ALIGNED, WRITEABLE = 0x1, 0x100, 0x400
 
 STACK_LIMIT = 16_384
@@ -43,7 +44,7 @@ POINTER = I8.as_pointer()
 NEW_ARRAY = 184
 """Place of PyArray_Empty in NumPy's table of C functions."""
 
-KNOWN = 8
+KNOWN = 9
 """How many words `constants` are."""
 
 
@@ -54,7 +55,7 @@ def constants() -> Any:
     functions = get(np._core._multiarray_umath._ARRAY_API, None)  # type: ignore[attr-defined]
     new_array = ctypes.c_void_p.from_address(functions + 8 * NEW_ARRAY).value
     dtypes = [id(np.dtype(kind)) for kind in (np.float64, np.float32, np.int32, np.int64)]
-    return np.array([id(np.ndarray), *dtypes, new_array, id(tuple), id(None)], dtype=np.int64)
+    return np.array([id(np.ndarray), *dtypes, new_array, id(tuple), id(None), id(float)], dtype=np.int64)
 
 
 def layout_is_known() -> bool:
@@ -114,9 +115,10 @@ class _Wrapper(_Writer):
         self.run = self.external(inner, I64, *self.parameters)
         self.equal(self.function.args[2], ir.Constant(I64, self.expected))
         known = self.load(self.function.args[0], DATA, POINTER)
-        self.array_type, double, single, self.int32, self.int64, self.new_array, self.tuple_type, self.none = (
+        self.array_type, double, single, self.int32, self.int64, self.new_array, *classes = (
             self.load(known, 8 * k, I64) for k in range(KNOWN)
         )
+        self.tuple_type, self.none, self.float_type = classes
         self.handle = self.builder.gep(known, [ir.Constant(I64, 8 * KNOWN)])
         self.real = double if number.bits == 64 else single
 
@@ -141,6 +143,19 @@ class _Wrapper(_Writer):
         self.equal(self.builder.and_(self.load(place, FLAGS, I32), flags), flags)
         return self.load(place, DATA, POINTER), self.load(place, SHAPE, POINTER)
 
+    def number_at(self, place: Any) -> Any:
+        """Data pointer of a float, or of an array without axes."""
+        builder = self.builder
+        with builder.if_else(builder.icmp_signed("==", self.load(place, TYPE, I64), self.float_type)) as (plain, other):
+            with plain:
+                value, plain_end = builder.gep(place, [ir.Constant(I64, FLOAT)]), builder.block
+            with other:
+                (data, _), other_end = self.array(place, self.real, 0), builder.block
+        found = builder.phi(POINTER)
+        found.add_incoming(value, plain_end)
+        found.add_incoming(data, other_end)
+        return found
+
     def write(self) -> str:
         builder, algorithm = self.builder, self.algorithm
         self.lengths = {name: self.load(self.handle, 8 * k, I64) for k, name in enumerate(self.algorithm.tables.sizes)}
@@ -154,9 +169,12 @@ class _Wrapper(_Writer):
         for k, spec in enumerate(algorithm.inputs):
             data, length = ir.Constant(POINTER, None), ir.Constant(I64, 0)
             if self.present[k]:
-                axes = self.axes(spec)
-                data, shape = self.array(inputs[k], self.int32 if spec.integer else self.real, len(axes))
-                length = self.check_shape(axes, shape)
+                axes, length = self.axes(spec), ir.Constant(I64, 1)
+                if axes or self.number.bits != 64:
+                    data, shape = self.array(inputs[k], self.int32 if spec.integer else self.real, len(axes))
+                    length = self.check_shape(axes, shape)
+                else:
+                    data = self.number_at(inputs[k])
                 self.read.append((data, length))
             self.note(k, data, ir.Constant(I64, 0) if spec.integer else length)
         self.numbers: Any = ir.Constant(I64, 1)
@@ -380,19 +398,19 @@ class _MethodDef(ctypes.Structure):
     ]
 
 
-METH_FASTCALL = 0x80
+METH_FASTCALL, METH_KEYWORDS = 0x80, 0x2
 
 
 @functools.cache  # for ever: the interpreter looks at it to the very end
-def _method(address: int, name: str) -> _MethodDef:
-    method = _MethodDef(name.encode(), address, METH_FASTCALL, None)
-    ctypes.pythonapi.Py_IncRef(ctypes.py_object(method))
-    return method
+def method(address: int, name: str, flags: int = METH_FASTCALL) -> _MethodDef:
+    made = _MethodDef(name.encode(), address, flags, None)
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(made))
+    return made
 
 
 def builtin(address: int, name: str, handle: Any = ()) -> Any:
     """The Python function at an address, for the model with this handle."""
-    method, known = _method(address, name), np.concatenate([constants(), np.asarray(handle, np.int64)])
+    made, known = method(address, name), np.concatenate([constants(), np.asarray(handle, np.int64)])
     new = ctypes.pythonapi.PyCFunction_NewEx
     new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
-    return new(ctypes.addressof(method), known, None)
+    return new(ctypes.addressof(made), known, None)

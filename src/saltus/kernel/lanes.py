@@ -127,10 +127,10 @@ def scatter_lane(walk: Expressions, packed: Any, *where: Any) -> Any:
 
 
 @Primitive
-def not_finite(walk: Expressions, array: Any, index: Any) -> Any:
-    """Whether a lane of number i is NaN or infinite: all exponent bits set."""
+def not_finite(walk: Expressions, array: Any, index: Any, count: Known) -> Any:
+    """Whether a lane of so many numbers from `index` on is NaN or infinite: all exponent bits set."""
     span = array.type.span
-    bits, lanes = span.number.bits, span.number.words
+    bits, lanes = span.number.bits, span.number.words * count.value
     word, exponent = f"i{bits}", 0x7FF << 52 if bits == 64 else 0xFF << 23
     vector = word if lanes == 1 else f"<{lanes} x {word}>"
     mask = str(exponent) if lanes == 1 else f"<{', '.join([f'{word} {exponent}'] * lanes)}>"

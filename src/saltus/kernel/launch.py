@@ -88,7 +88,7 @@ def run_one(
     algorithm: Algorithm, model: Any, plan: Plan, inputs: Sequence[NDArray[Any]], outputs: Sequence[NDArray[Any]]
 ) -> None:
     """Run one sample the short way, now that the inputs are what it takes, or at least without packets."""
-    given = tuple(map(np.ascontiguousarray, apart(inputs, outputs)))
+    given = tuple(np.asarray(x, order="C") for x in apart(inputs, outputs))
     plain = tuple(output.view(np.ndarray) for output in outputs)
     function = algorithm.prepare_one(model, len(inputs))
     status = function(given, plain[0] if len(plain) == 1 else plain) if function else DECLINED
@@ -352,8 +352,8 @@ def not_finite(algorithm: Algorithm, inputs: Sequence[NDArray[Any]]) -> str:
         wrong = np.argwhere(~np.isfinite(array))
         if len(wrong):
             place = tuple(wrong[0].tolist())
-            index = ", ".join(map(str, place))
-            return f"{algorithm.name}: {spec.name}[{index}] is {array[place]}, expected finite numbers"
+            index = f"[{', '.join(map(str, place))}]" if place else ""
+            return f"{algorithm.name}: {spec.name}{index} is {array[place]}, expected finite numbers"
     return ""
 
 

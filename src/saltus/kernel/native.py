@@ -191,6 +191,17 @@ def address(
         return int(_engine().get_function_address(_load(algorithm, number, present, form) + suffix))
 
 
+def link(code: str, symbol: str) -> int:
+    """The address of a function in LLVM's language, compiled for this process alone."""
+    import llvmlite.binding as llvm
+
+    with _lock:
+        if not _engine().get_function_address(symbol):
+            _engine().add_module(llvm.parse_assembly(code))
+            _engine().finalize_object()
+        return int(_engine().get_function_address(symbol))
+
+
 def is_trusted(path: Path, status: os.stat_result | None = None) -> bool:
     """Whether nobody else can have put code there: a folder or file of the cache belongs to this user, or root, and only
     they can write it. In a folder with the sticky bit, others cannot touch what is not theirs. If not, it says so, once."""

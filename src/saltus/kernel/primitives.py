@@ -189,7 +189,8 @@ def _st_symmetric(walk: Expressions, owner: Any, n: Any, i: Any, j: Any, value: 
     size, row, column = (index_of(walk, x) for x in (n, i, j))
     places = [(row, column)] if ty.span.half else [(row, column), (column, row)]
     for a, b in places:
-        walk.store(ty.span, owner.texts, walk.calculate("add", walk.calculate("mul", a, size), b), value)
+        place = walk.calculate("add", walk.calculate("mul", a, size), b)
+        walk.store(ty.span, owner.texts, walk.within(ty, place) if isinstance(ty, Column) else place, value)
     return Known(None)
 
 

@@ -15,12 +15,17 @@ from saltus.kernel.lanes import (
 from saltus.kernel.memory import ld, st
 from saltus.kernel.tuples import kernel
 
+TOGETHER = 8
+"""Numbers that are looked at in one go."""
+
 
 @kernel
 def holds_non_finite(span, count):
-    found = 0
-    for k in range(count):
-        found |= not_finite(span, k)
+    found, whole = 0, count - count % TOGETHER
+    for k in range(0, whole, TOGETHER):
+        found |= not_finite(span, k, TOGETHER)
+    for k in range(whole, count):
+        found |= not_finite(span, k, 1)
     return found
 
 

@@ -6,8 +6,8 @@ the others go through their axes one by one.
 
 from __future__ import annotations
 
-from saltus.kernel import fabs, kernel, ld, lift, maximum, sincos, st, zero
-from saltus.spatial.algebra import SE3, Mat3, Motion, Quat, Vec2, Vec3, cross, cross_motion
+from saltus.kernel import fabs, kernel, ld, less, lift, select, sincos, st, zero
+from saltus.spatial.algebra import SE3, Mat3, Motion, Quat, Vec2, Vec3, cross, cross_motion, transpose
 from saltus.spatial.quaternion import rotation
 
 UNIVERSE, REVOLUTE, CONTINUOUS, PRISMATIC, PLANAR, SPHERICAL, TRANSLATION, FREE_FLYER = range(8)
@@ -53,14 +53,27 @@ def placed_after(tree, i, q, X):
     Most joints of most robots are mounted along the axes of their parent. A rotation that only renames axes costs nothing,
     which spares two thirds of the product.
     """
-    turn, R, first = joint_turn(tree, i, q), X.R, tree.renamed[i]
+    turn, first = joint_turn(tree, i, q), tree.renamed[i]
     if first < 0 or tree.kind[i] > CONTINUOUS:
         return X @ joint_placement(tree, i, q, turn)
+    return SE3(turned_about_z(with_axes_from(first, X.R), turn), X.R @ tree.placement[i].p + X.p)
+
+
+@kernel
+def with_axes_from(first, R):
+    """R, times a rotation that only renames axes: `first` becomes x, and the others follow in turn."""
     if first == 1:
-        R = Mat3(R.xy, R.xz, R.xx, R.yy, R.yz, R.yx, R.zy, R.zz, R.zx)
+        return Mat3(R.xy, R.xz, R.xx, R.yy, R.yz, R.yx, R.zy, R.zz, R.zx)
     if first == 2:
-        R = Mat3(R.xz, R.xx, R.xy, R.yz, R.yx, R.yy, R.zz, R.zx, R.zy)
-    return SE3(turned_about_z(R, turn), X.R @ tree.placement[i].p + X.p)
+        return Mat3(R.xz, R.xx, R.xy, R.yz, R.yx, R.yy, R.zz, R.zx, R.zy)
+    return R
+
+
+@kernel
+def joint_rotation(tree, i, R):
+    """The rotation of a joint's frame, if that of its body's canonical frame is R."""
+    first = tree.turned_back[i]
+    return with_axes_from(first, R) if first >= 0 else R @ transpose(tree.turned[i])
 
 
 @kernel
@@ -167,18 +180,24 @@ def defects(tree, q):
     for i in range(1, tree.nj):
         kind, iq = tree.kind[i], tree.iq[i]
         if kind == REVOLUTE:
-            angle = maximum(angle, fabs(ld(q, iq)))
+            angle = larger(fabs(ld(q, iq)), angle)
         elif kind == FREE_FLYER:
-            worst = maximum(worst, off_unit(ld(q, iq + 3, Quat)))
+            worst = larger(off_unit(ld(q, iq + 3, Quat)), worst)
         elif kind == SPHERICAL:
-            worst = maximum(worst, off_unit(ld(q, iq, Quat)))
+            worst = larger(off_unit(ld(q, iq, Quat)), worst)
         elif kind == CONTINUOUS:
             turn = ld(q, iq, Vec2)
-            worst = maximum(worst, fabs(turn.x * turn.x + turn.y * turn.y - 1.0))
+            worst = larger(fabs(turn.x * turn.x + turn.y * turn.y - 1.0), worst)
         elif kind == PLANAR:
             turn = ld(q, iq + 2, Vec2)
-            worst = maximum(worst, fabs(turn.x * turn.x + turn.y * turn.y - 1.0))
+            worst = larger(fabs(turn.x * turn.x + turn.y * turn.y - 1.0), worst)
     return worst, angle
+
+
+@kernel
+def larger(x, y):
+    """The larger one, y if x is NaN, which is looked for elsewhere: `maximum` would keep it, and is dear in a chain."""
+    return select(less(y, x), x, y)
 
 
 @kernel

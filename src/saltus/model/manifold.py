@@ -18,7 +18,7 @@ import numpy as np
 from saltus.arrays import Array, ArrayLike, OnInvalid, on_gpu, real_numbers
 from saltus.kernel import Algorithm, Layout, atan2, kernel, ld, less, select, sincos, sqrt, st, zero
 from saltus.kernel.gpu_arrays import to_device
-from saltus.model.joint_kernels import CONTINUOUS, FREE_FLYER, PLANAR, SPHERICAL
+from saltus.model.joint_kernels import CONTINUOUS, FREE_FLYER, PLANAR, PRISMATIC, REVOLUTE, SPHERICAL
 from saltus.model.joints import JointKind
 from saltus.model.model import Model
 from saltus.model.tree import LIGHT, algorithm
@@ -54,7 +54,9 @@ def nearer(a, b):
 def step_joint(tree, i, q, v, scale, out):
     """out = q (+) scale v, for joint i."""
     kind, iq, iv = tree.kind[i], tree.iq[i], tree.iv[i]
-    if kind == FREE_FLYER:
+    if kind == REVOLUTE or kind == PRISMATIC:
+        st(out, iq, ld(q, iq) + ld(v, iv) * scale)
+    elif kind == FREE_FLYER:
         m = ld(v, iv, Motion) * scale
         a = ld(q, iq + 3, Quat)
         st(out, iq, ld(q, iq, Vec3) + rotation(a) @ exp_translation(m))
@@ -71,15 +73,16 @@ def step_joint(tree, i, q, v, scale, out):
         st(out, iq + 1, ld(q, iq + 1) + turn.y * p.x + turn.x * p.y)
         st(out, iq + 2, turn_by(turn, new))
     else:
-        for k in range(tree.end[i] - iv):
-            st(out, iq + k, ld(q, iq + k) + ld(v, iv + k) * scale)
+        st(out, iq, ld(q, iq, Vec3) + ld(v, iv, Vec3) * scale)
 
 
 @kernel
 def difference_joint(tree, i, q0, q1, out):
     """out = v with q0 (+) v = q1, for joint i."""
     kind, iq, iv = tree.kind[i], tree.iq[i], tree.iv[i]
-    if kind == FREE_FLYER:
+    if kind == REVOLUTE or kind == PRISMATIC:
+        st(out, iv, ld(q1, iq) - ld(q0, iq))
+    elif kind == FREE_FLYER:
         a = ld(q0, iq + 3, Quat)
         p = turn_back(rotation(a), ld(q1, iq, Vec3) - ld(q0, iq, Vec3))
         st(out, iv, log_pose(conjugate(a) * ld(q1, iq + 3, Quat), p))
@@ -94,8 +97,7 @@ def difference_joint(tree, i, q0, q1, out):
         p = Vec2(a.x * x + a.y * y, a.x * y - a.y * x)
         st(out, iv, log_plane(p, relative_turn(a, ld(q1, iq + 2, Vec2))))
     else:
-        for k in range(tree.end[i] - iv):
-            st(out, iv + k, ld(q1, iq + k) - ld(q0, iq + k))
+        st(out, iv, ld(q1, iq, Vec3) - ld(q0, iq, Vec3))
 
 
 @kernel
@@ -116,14 +118,14 @@ def _difference(tree, q0, q1, w, v):
         difference_joint(tree, i, q0, q1, v)
 
 
-@algorithm(inputs={"q0": "nq", "q1": "nq", "u": "1"}, outputs={"q": "nq"}, work=Layout(nv={"v": None}), own_code=LIGHT)
+@algorithm(inputs={"q0": "nq", "q1": "nq", "u": ""}, outputs={"q": "nq"}, work=Layout(nv={"v": None}), own_code=LIGHT)
 def _interpolate(tree, q0, q1, u, w, q):
     for i in range(1, tree.nj):
         difference_joint(tree, i, q0, q1, w.v)
         step_joint(tree, i, q0, w.v, ld(u, 0), q)
 
 
-@algorithm(inputs={"q0": "nq", "q1": "nq"}, outputs={"d": "1"}, work=Layout(nv={"v": None}), own_code=LIGHT)
+@algorithm(inputs={"q0": "nq", "q1": "nq"}, outputs={"d": ""}, work=Layout(nv={"v": None}), own_code=LIGHT)
 def _distance(tree, q0, q1, w, d):
     total = zero(q0)
     for i in range(1, tree.nj):
@@ -185,7 +187,9 @@ def interpolate(
     >>> sl.interpolate(robot, [1.0], [3.0], 0.25)
     array([1.5])
     """
-    return _interpolate.call(model, (q0, q1, with_axis(u, q0)), out, on_invalid)
+    if type(q0) is not np.ndarray:
+        u = beside(u, q0)
+    return _interpolate.call(model, (q0, q1, u), out, on_invalid)
 
 
 def distance(model: Model, q0: ArrayLike, q1: ArrayLike, *, on_invalid: OnInvalid = "raise") -> Any:
@@ -196,15 +200,14 @@ def distance(model: Model, q0: ArrayLike, q1: ArrayLike, *, on_invalid: OnInvali
     >>> float(sl.distance(robot, [1.0], [3.0]))
     2.0
     """
-    return _distance.call(model, (q0, q1), None, on_invalid)[..., 0]
+    return _distance.call(model, (q0, q1), None, on_invalid)
 
 
-def with_axis(u: ArrayLike, like: Any) -> Any:
-    """One number a sample as an array with a last axis of length 1, where `like` is."""
-    if on_gpu(u):
-        return u[..., None]
-    numbers = real_numbers(u, "interpolate: u")[..., None]
-    return to_device(numbers.astype(f"f{like.dtype.itemsize}"), like) if on_gpu(like) else numbers
+def beside(u: ArrayLike, like: Any) -> Any:
+    """Numbers where `like` is: on its GPU, if it is on one."""
+    if not on_gpu(like) or on_gpu(u):
+        return u
+    return to_device(real_numbers(u, "interpolate: u").astype(f"f{like.dtype.itemsize}"), like)
 
 
 def random_configuration(model: Model, seed: int | np.random.Generator, shape: int | tuple[int, ...] = ()) -> Array:

@@ -212,7 +212,7 @@ class Model:
 
     @cached_property
     def quick(self) -> dict[Any, Any]:
-        """By algorithm, the shortest way to call it with one sample (kernel/algorithm.py)."""
+        """By algorithm, the shortest way to call it with one sample, for each number of inputs (kernel/front.py)."""
         found: dict[Any, Any] = self.__dict__.setdefault("quick", {})
         return found
 

@@ -21,7 +21,7 @@ from saltus.kernel import Configurations, Filled, Layout, Number, Part, Tables, 
 from saltus.model.checks import ModelError
 from saltus.model.joint_kernels import defects
 from saltus.model.joints import Joint, JointKind
-from saltus.spatial.algebra import SE3, Mat3, Sym3, Vec3
+from saltus.spatial.algebra import SE3, Mat3, Sym3, Vec3, transpose
 from saltus.spatial.inertia import Rigid, Solid
 
 if TYPE_CHECKING:
@@ -31,13 +31,14 @@ SIZES = ("nj", "nq", "nv", "nf", "nvv")
 """Numbers of joints (with the universe), coordinates, degrees of freedom, frames, and entries of a matrix (nv, nv)."""
 
 INTS = Layout(
-    nj=dict.fromkeys(("parent", "kind", "iq", "iv", "end", "leaf", "fork", "last_child", "renamed")),
+    nj=dict.fromkeys(("parent", "kind", "iq", "iv", "end", "leaf", "fork", "last_child", "renamed", "turned_back")),
     nv=dict.fromkeys(("axis", "body", "above")),
     nf={"frame_body": None},
 )
 """`end`: one past the last degree of freedom. `fork`: a child is not the body just after. `last_child`: of its parent, so
 the first one met on the way to the root. `renamed`: which of the parent's axes x, y, z (0 to 2) lies along x, if the others
-follow in turn; else -1. `above`: the degree of freedom that comes before this one on the way from the root, or -1."""
+follow in turn; else -1. `turned_back`: the same for a joint's frame seen from the canonical one. `above`: the degree of
+freedom that comes before this one on the way from the root, or -1."""
 
 REALS = Layout(
     one={"gravity": Vec3},
@@ -73,6 +74,7 @@ def fill(model: Model, ints: Any, reals: Any) -> None:
     fill_reals(reals, model)
     for i in range(len(model.joints)):
         ints.renamed[i] = renamed(reals.placement[i].R)
+        ints.turned_back[i] = renamed(transpose(reals.turned[i]))  # type: ignore[no-untyped-call]
 
 
 def fill_ints(table: Any, model: Model) -> None:

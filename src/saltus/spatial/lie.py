@@ -34,71 +34,77 @@ class Mat6(NamedTuple):
 
 
 class Angular(NamedTuple):
-    """Functions of an angle t: sin t / t, (1 - cos t) / t^2, (t - sin t) / t^3."""
+    """Functions of an angle t: sin t / t, (1 - cos t) / t^2, (t - sin t) / t^3; and of its half h: sin h / h, cos h."""
 
     sinc: Scalar
     a: Scalar
     b: Scalar
+    half_sinc: Scalar
+    half_cosine: Scalar
 
 
 @kernel
 def angular(square):
-    """The functions of an angle, from its square. Series up to t = 1, where the closed forms have lost a digit."""
-    near = less(square, 1.0)
-    t2 = select(near, square, square * 0.0)
-    far = select(near, square * 0.0 + 1.0, square)
-    t = sqrt(far)
-    s, _ = sincos(t)
-    sh, _ = sincos(0.5 * t)
-    sinc = 1.0 - t2 / 6.0 * (1.0 - t2 / 20.0 * (1.0 - t2 / 42.0 * (1.0 - t2 / 72.0 * (1.0 - t2 / 110.0 * (
-        1.0 - t2 / 156.0 * (1.0 - t2 / 210.0 * (1.0 - t2 / 272.0)))))))  # fmt: skip
-    a = 0.5 * (1.0 - t2 / 12.0 * (1.0 - t2 / 30.0 * (1.0 - t2 / 56.0 * (1.0 - t2 / 90.0 * (1.0 - t2 / 132.0 * (
-        1.0 - t2 / 182.0 * (1.0 - t2 / 240.0)))))))  # fmt: skip
-    b = (1.0 - t2 / 20.0 * (1.0 - t2 / 42.0 * (1.0 - t2 / 72.0 * (1.0 - t2 / 110.0 * (1.0 - t2 / 156.0 * (
-        1.0 - t2 / 210.0 * (1.0 - t2 / 272.0))))))) / 6.0  # fmt: skip
-    return Angular(
-        select(near, sinc, s / t), select(near, a, 2.0 * sh * sh / far), select(near, b, (t - s) / (far * t))
-    )
+    """The functions of an angle, from its square: all of one sine and cosine, those of the half. Series up to t = 1, where
+    the closed forms have lost a digit."""
+    near, t, z = less(square, 1.0), sqrt(square + TINY), 0.25 * square
+    s, c = sincos(0.5 * t)
+    half = 1.0 - z * (1.0 / 6.0 - z * (1.0 / 120.0 - z * (1.0 / 5040.0 - z * (1.0 / 362880.0 - z * (1.0 / 39916800.0 - z * (
+        1.0 / 6227020800.0 - z * (1.0 / 1307674368000.0)))))))  # fmt: skip
+    half = select(near, half, 2.0 * s / t)
+    sinc = half * c
+    b = 1.0 / 6.0 - square * (1.0 / 120.0 - square * (1.0 / 5040.0 - square * (1.0 / 362880.0 - square * (
+        1.0 / 39916800.0 - square * (1.0 / 6227020800.0 - square * (1.0 / 1307674368000.0 - square * (
+        1.0 / 355687428096000.0)))))))  # fmt: skip
+    return Angular(sinc, 0.5 * half * half, select(near, b, (1.0 - sinc) / (t * t)), half, c)
 
 
 @kernel
 def cotangent_term(square):
     """c(t) = 1 / t^2 - (1 + cos t) / (2 t sin t): the factor of (w x)^2 in the inverse of V. At pi it is 1 / pi^2."""
-    near = less(square, 1.0)
-    t2 = select(near, square, square * 0.0)
-    far = select(near, square * 0.0 + 1.0, square)
-    t = sqrt(far)
-    s, c = sincos(0.5 * t)
+    h = 0.5 * sqrt(square + TINY)
+    s, c = sincos(h)
+    return from_half(square, h * c / s)
+
+
+@kernel
+def from_half(t2, ratio):
+    """The same, if h cot h of the half h of the angle is at hand."""
     series = 1.0 / 12.0 + t2 * (1.0 / 720.0 + t2 * (1.0 / 30240.0 + t2 * (1.0 / 1209600.0 + t2 * (1.0 / 47900160.0 + t2 * (
         691.0 / 1307674368000.0 + t2 * (1.0 / 74724249600.0 + t2 * (3617.0 / 10670622842880000.0
         + t2 * (43867.0 / 5109094217170944000.0 + t2 * (174611.0 / 8.028576626982912e20
         + t2 * (854513.0 / 1.5511210043330986e23))))))))))  # fmt: skip
-    return select(near, series, (1.0 - 0.5 * t * c / s) / far)
+    return select(less(t2, 1.0), series, (1.0 - ratio) / (t2 + TINY))
 
 
 @kernel
 def exp_quaternion(w):
     """The unit quaternion of a rotation vector."""
-    square = dot(w, w)
-    half = angular(0.25 * square)
-    _, c = sincos(0.5 * sqrt(square + TINY))
-    k = 0.5 * half.sinc
-    return Quat(w.x * k, w.y * k, w.z * k, c)
+    f = angular(dot(w, w))
+    k = 0.5 * f.half_sinc
+    return Quat(w.x * k, w.y * k, w.z * k, f.half_cosine)
 
 
 @kernel
 def log_quaternion(a):
     """The rotation vector, of length at most pi, of a unit quaternion."""
+    w, _ = log_and_ratio(a)
+    return w
+
+
+@kernel
+def log_and_ratio(a):
+    """The rotation vector of a unit quaternion, and h cot h of its half length h, if that is not small."""
     sign = select(less(a.w, 0.0), a.w * 0.0 - 1.0, a.w * 0.0 + 1.0)
     w, v = a.w * sign, Vec3(a.x * sign, a.y * sign, a.z * sign)
     square = dot(v, v)
     near = less(square, 1e-4)
-    s2 = select(near, square, square * 0.0)
     sine = sqrt(select(near, square * 0.0 + 1.0, square))
-    cosine = select(near, w, w * 0.0 + 1.0)
-    r = s2 / (cosine * cosine)
-    series = 2.0 / cosine * (1.0 - r * (1.0 / 3.0 - r * (0.2 - r * (1.0 / 7.0 - r * (1.0 / 9.0 - r * (1.0 / 11.0))))))
-    return v * select(near, series, 2.0 * atan2(sine, w) / sine)
+    far = atan2(sine, w) / sine
+    secant = 1.0 / select(near, w, w * 0.0 + 1.0)
+    r = square * (secant * secant)
+    series = secant * (1.0 - r * (1.0 / 3.0 - r * (0.2 - r * (1.0 / 7.0 - r * (1.0 / 9.0 - r * (1.0 / 11.0))))))
+    return v * (2.0 * select(near, series, far)), w * far
 
 
 @kernel
@@ -143,9 +149,9 @@ def exp_translation(m):
 @kernel
 def log_pose(a, p):
     """The motion whose exponential is the rotation a (a unit quaternion) and the translation p."""
-    w = log_quaternion(a)
+    w, ratio = log_and_ratio(a)
     c = cross(w, p)
-    return Motion(p - c * 0.5 + cross(w, c) * cotangent_term(dot(w, w)), w)
+    return Motion(p - c * 0.5 + cross(w, c) * from_half(dot(w, w), ratio), w)
 
 
 @kernel
