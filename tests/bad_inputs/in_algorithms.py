@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 
 import saltus as sl
 from tests.bad_inputs.case import MODEL, NQ, NV, Case, Q, V, changed
@@ -186,11 +187,19 @@ IN_ALGORITHMS = {
     "tuple as out": Case(lambda: sl.crba(MODEL, Q, out=(np.zeros((NV, NV)),)), "out for M is tuple, expected float64"),
     "transposed out": Case(
         lambda: sl.crba(MODEL, Q, out=np.zeros((NV, NV)).T),
-        r"out for M has strides .* expected a contiguous and aligned array",
+        r"out for M has strides .* expected aligned samples, evenly spaced, without gaps",
     ),
-    "every other row": Case(
-        lambda: sl.rnea(MODEL, np.tile(Q, (9, 1)), V, V, out=np.zeros((18, NV))[::2]),
-        "out for tau has strides .* contiguous",
+    "every other column": Case(
+        lambda: sl.rnea(MODEL, np.tile(Q, (9, 1)), V, V, out=np.zeros((9, 2 * NV))[:, ::2]),
+        "out for tau has strides .* without gaps",
+    ),
+    "rows on top of each other": Case(
+        lambda: sl.rnea(MODEL, np.tile(Q, (9, 1)), V, V, out=as_strided(np.zeros(9 * NV), (9, NV), (8, 8))),
+        "out for tau has strides .* evenly spaced",
+    ),
+    "rows backwards": Case(
+        lambda: sl.rnea(MODEL, np.tile(Q, (9, 1)), V, V, out=np.zeros((9, NV))[::-1]),
+        "out for tau has strides .* evenly spaced",
     ),
     "unaligned out": Case(lambda: sl.crba(MODEL, Q, out=unaligned_array()), "out for M has strides .* aligned"),
     "read-only out": Case(

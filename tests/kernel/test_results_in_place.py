@@ -67,3 +67,26 @@ def test_refused_input_that_is_the_result_too(shape: tuple[int, ...]) -> None:
     q[..., quaternion.iq + 3] = 2.0
     with pytest.raises(ValueError, match=f"the quaternion of joint {quaternion.name!r}.* has norm 2, expected 1"):
         sl.integrate(TREE, q, np.zeros((*shape, TREE.nv)), out=q)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("count", [1, 2, 9, 700])
+def test_a_part_of_a_larger_array(count: int, dtype: Any) -> None:
+    """Samples with room between them, symmetric matrices, several leading axes: nothing is written in between."""
+    q = sl.random_configuration(TREE, 1, count).astype(dtype)
+    right = sl.crba(TREE, q)
+    for room in (
+        np.full((count, 3, TREE.nv, TREE.nv), 7.0, dtype)[:, 1],
+        np.full((3 * count, TREE.nv, TREE.nv), 7.0, dtype)[::3],
+        np.full((count, TREE.nv + 2, TREE.nv), 7.0, dtype)[:, 2:],
+    ):
+        whole = room.base
+        before = (whole == 7.0).sum()
+        assert sl.crba(TREE, q, out=room) is room
+        np.testing.assert_array_equal(room, right)
+        kept = whole.copy()
+        room[...] = 7.0
+        assert (whole == 7.0).all() and (kept != 7.0).sum() <= before - (whole.size - right.size)
+    two = np.full((2, count, 5, TREE.nv, TREE.nv), 7.0, dtype)
+    np.testing.assert_array_equal(sl.crba(TREE, np.stack([q, q]), out=two[:, :, 4]), np.stack([right, right]))
+    assert (two[:, :, :4] == 7.0).all()

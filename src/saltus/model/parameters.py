@@ -65,7 +65,7 @@ def vary_inertia(model: Model, parameters: ArrayLike) -> VariedModel:
     >>> loads = np.linspace(0.5, 2.0, 1000)[:, None, None]
     >>> robots = sl.vary_inertia(robot, loads * sl.inertial_parameters(robot))
     >>> robots
-    Model('quadruped', nq=19, nv=18, njoints=14, nframes=61, (1000,) robots)
+    Model('quadruped', nq=19, nv=18, njoints=14, nframes=35, (1000,) robots)
     >>> still = np.zeros(robot.nv)
     >>> sl.rnea(robots, robot.neutral(), still, still)[[0, -1], 2].round(1)
     array([ 59.2, 236.9])
