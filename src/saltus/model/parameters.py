@@ -68,7 +68,7 @@ def vary_inertia(model: Model, parameters: ArrayLike) -> VariedModel:
     Model('quadruped', nq=19, nv=18, njoints=14, nframes=35, (1000,) robots)
     >>> still = np.zeros(robot.nv)
     >>> sl.rnea(robots, robot.neutral(), still, still)[[0, -1], 2].round(1)
-    array([ 59.2, 236.9])
+    array([147.1, 588.6])
     """
     if model.coupling is not None:
         raise ModelError(f"vary_inertia: model {model.name!r} has mimic joints, expected one without")
