@@ -100,11 +100,12 @@ class Command:
         kp, kd, tau = (x[..., None, :] for x in self.gains)
         return tau + kp * difference(self.model, q, rows) - kd * v
 
-    def stepper(self, damping: Array, dt: float) -> Callable[[int, int, Array, Array, tuple[Array, Array]], None]:
-        """(first, n, q, v, out): the states (..., n, nq), (..., n, nv) after each of n steps, in one call."""
+    def stepper(self, damping: Array, dt: float) -> Callable[[int, int, Array, Array, tuple[Array, ...]], None]:
+        """(first, n, q, v, out): the states (..., n, nq), (..., n, nv) after each of n steps, in one call, and whether they
+        are lost (..., n)."""
         h, plain = np.array([dt], self.real), np.asarray(damping, self.real)
 
-        def run(first: int, n: int, q: Array, v: Array, out: tuple[Array, Array]) -> None:
+        def run(first: int, n: int, q: Array, v: Array, out: tuple[Array, ...]) -> None:
             clock = np.zeros(n, np.int32)
             clock[0] = n
             state: tuple[Any, ...] = (clock, q, v, plain, h)

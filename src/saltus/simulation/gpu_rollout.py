@@ -33,34 +33,42 @@ def roll_out(model: Model, q: Any, v: Any, tau: Any, steps: int, dt: float, damp
     q, v, leading = there(q), there(v), tuple(like.shape[:-1])
     if len(leading) > 1 or any(tuple(x.shape[:-1]) != leading for x in (q, v)):
         raise ValueError(
-            f"rollout: q has shape {tuple(q.shape)} and v {tuple(v.shape)}, expected one axis for robots, or none, on "
-            "a GPU"
+            f"rollout: q has shape {tuple(q.shape)} and v {tuple(v.shape)}, expected one axis for robots, or none, on a GPU"
         )
-    qs, vs = (room(like, leading, steps + 1, size) for size in (model.nq, model.nv))
-    qs[..., 0, :], vs[..., 0, :] = q, v
-    taus = room(like, leading, steps + 1, model.nv)
+
+    def room(*own: int) -> Any:
+        return library_of(like.__class__).empty(like, (*own, *leading))
+
+    def behind(x: Any, own: int) -> Any:
+        """As an array lies whose robots come last, if it has as many axes of its own."""
+        if x.ndim == own:
+            return x[..., None] if leading else x
+        return first_to_last(x)
+
+    places, speeds, torques, flags = (room(steps + 1, n) for n in (model.nq, model.nv, model.nv, 1))
+    places[0], speeds[0], flags[0] = behind(q, 1), behind(v, 1), 0.0
+    qs, vs, taus, lost = (last_to_first(x) if leading else x for x in (places, speeds, torques, flags))
     resistance = there(model.damping if damping else np.zeros(model.nv))
     state = (np.full(max(steps, 1), steps, np.int32), q, v, resistance, there(np.array([dt])))
-    out = (qs[..., 1:, :], vs[..., 1:, :])
+    out = (qs[..., 1:, :], vs[..., 1:, :], lost[..., 1:, 0])
     if isinstance(tau, OverTime):
         rows = there(tau.values)
         run(_steps_along, model, steps, (*state, rows), out)
-        taus[..., :-1, :], taus[..., -1, :] = rows, rows[..., -1, :]
+        torques[:-1], torques[-1] = behind(rows, 2), behind(rows[..., -1, :], 1)
     elif isinstance(tau, PDTargets):
-        rows, gains = there(tau.targets), [each(x) for x in (tau.tau, tau.kp, tau.kd)]
-        run(_steps_towards, model, steps, (*state, *gains, rows), out)
-        goals = room(like, leading, steps + 1, model.nq)
-        goals[..., :-1, :], goals[..., -1, :] = rows, rows[..., -1, :]
-        ahead = difference(model, qs.reshape(-1, model.nq), goals.reshape(-1, model.nq)).reshape(taus.shape)
-        ahead_by, kp, kd = (x[..., None, :] for x in gains)
-        taus[...] = ahead_by + kp * ahead - kd * vs
+        rows, (constant, kp, kd) = there(tau.targets), [each(x) for x in (tau.tau, tau.kp, tau.kd)]
+        run(_steps_towards, model, steps, (*state, constant, kp, kd, rows), out)
+        goals = room(steps + 1, model.nq)
+        goals[:-1], goals[-1] = behind(rows, 2), behind(rows[..., -1, :], 1)
+        wanted = (last_to_first(goals) if leading else goals).reshape(-1, model.nq)
+        ahead = difference(model, qs.reshape(-1, model.nq), wanted).reshape(vs.shape)
+        taus[...] = constant[..., None, :] + kp[..., None, :] * ahead - kd[..., None, :] * vs
     else:
         constant = each(0.0 if tau is None else tau)
         run(_steps, model, steps, (*state, constant), out)
-        taus[...] = constant[..., None, :]
-    size = qs.sum(-1) + vs.sum(-1)
-    lost = size - size != 0.0  # what is not finite leaves NaN
-    return qs, vs, taus, taus[..., :0], taus[..., :0], lost * int(Status.INVALID)
+        torques[...] = behind(constant, 1)
+    nothing = taus[..., :0]
+    return qs, vs, taus, nothing, nothing, (lost[..., 0] != 0.0) * int(Status.INVALID)
 
 
 def run(algorithm: Any, model: Model, steps: int, inputs: tuple[Any, ...], out: tuple[Any, ...]) -> None:
@@ -68,7 +76,11 @@ def run(algorithm: Any, model: Model, steps: int, inputs: tuple[Any, ...], out: 
         algorithm.call(model, inputs, out)
 
 
-def room(like: Any, leading: tuple[int, ...], rows: int, size: int) -> Any:
-    """(..., rows, size), the leading axis last in memory."""
-    made = library_of(like.__class__).empty(like, (rows, size, *leading))
-    return made.swapaxes(0, 2).swapaxes(1, 2) if leading else made
+def last_to_first(x: Any) -> Any:
+    """(time, numbers, robots) as (robots, time, numbers)"""
+    return x.swapaxes(0, 2).swapaxes(1, 2)
+
+
+def first_to_last(x: Any) -> Any:
+    """(robots, numbers) or (robots, time, numbers), the robots behind"""
+    return x.swapaxes(0, 1) if x.ndim == 2 else x.swapaxes(0, 2).swapaxes(0, 1)

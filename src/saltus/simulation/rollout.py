@@ -235,8 +235,9 @@ def rollout(
                     n = min(at_once, steps - k)
                     rows = slice(k + 1, k + n + 1)
                     new_q, new_v = whole.q[..., rows, :], whole.v[..., rows, :]
-                    stepper(k, n, q, v, (new_q, new_v))
-                    if not lost(new_q[..., -1, :], new_v[..., -1, :]).any():  # what is not finite stays so
+                    flags = np.empty((*leading, n), real)
+                    stepper(k, n, q, v, (new_q, new_v, flags))
+                    if not flags.any():
                         whole.tau[..., rows, :] = command.at(k + 1, new_q, new_v)  # type: ignore[union-attr]
                         whole.status[..., rows] = int(Status.CONVERGED)
                         q, v = new_q[..., -1, :].copy(), new_v[..., -1, :].copy()
