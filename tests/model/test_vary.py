@@ -13,7 +13,7 @@ import pytest
 import saltus as sl
 from saltus.dynamics.aba import _aba
 from saltus.kernel.forward import push_forward
-from saltus.model.parameters import moments, rigid
+from saltus.model.parameters import rigid, with_parameters
 
 ROBOTS = ("quadruped", "arm", "cartpole", "planar_human")
 COUNT = 5
@@ -54,16 +54,6 @@ def physical(model: sl.Model, count: int, seed: int = 0) -> Any:
     return np.array([sl.inertial_parameters(robot) for robot in robots])
 
 
-def alone(model: sl.Model, parameters: Any) -> sl.Model:
-    """A model that has these parameters itself."""
-    joints = [model.joints[0]]
-    for joint, (m, *rest) in zip(model.joints[1:], parameters.tolist(), strict=True):
-        c = np.array(rest[:3]) / (m or 1.0)
-        about = moments(np.array([m, *rest])) - m * (c @ c * np.eye(3) - np.outer(c, c))
-        joints.append(replace(joint, mass=m, com=c, inertia=0.5 * (about + about.T)))
-    return model.replace(joints=tuple(joints))
-
-
 def states(model: sl.Model, shape: tuple[int, ...], dtype: Any = np.float64) -> dict[str, Any]:
     rng = np.random.default_rng(1)
     v, x = rng.normal(size=(2, *shape, model.nv)).astype(dtype)
@@ -91,7 +81,9 @@ def test_each_robot_has_its_own(name: str, robot: str, specialised: bool) -> Non
     parameters, given = physical(model, COUNT), states(model, (COUNT,))
     robots = sl.vary_inertia(model, parameters)
     found = function(sl.specialise(robots) if specialised else robots, *(given[x] for x in inputs.split()))
-    right = [function(alone(model, parameters[k]), *(given[x][k] for x in inputs.split())) for k in range(COUNT)]
+    right = [
+        function(with_parameters(model, parameters[k]), *(given[x][k] for x in inputs.split())) for k in range(COUNT)
+    ]
     assert_same(found, right, 1e-10)
 
 
@@ -102,7 +94,7 @@ def test_shapes_and_types() -> None:
     q, v, x = one.values()
     spread = sl.aba(robots, q, v, x)
     assert spread.shape == (2, 3, model.nv)
-    np.testing.assert_allclose(spread[1, 2], sl.aba(alone(model, parameters[1, 2]), q, v, x), rtol=1e-10)
+    np.testing.assert_allclose(spread[1, 2], sl.aba(with_parameters(model, parameters[1, 2]), q, v, x), rtol=1e-10)
     assert sl.aba(robots, *(np.broadcast_to(y, (4, 1, 1, len(y))) for y in (q, v, x))).shape == (4, 2, 3, model.nv)
     single = sl.aba(robots, *(y.astype(np.float32) for y in (q, v, x)))
     assert single.dtype == np.float32
@@ -128,7 +120,7 @@ def test_constrained_dynamics(method: str) -> None:
         return sl.ConstrainedDynamics(robot, [sl.Contact(robot, foot) for foot in feet], method)
 
     dynamics = held(sl.vary_inertia(model, parameters))
-    single = [held(alone(model, each)) for each in parameters]
+    single = [held(with_parameters(model, each)) for each in parameters]
     found, right = dynamics.solve(q, v, tau), [one.solve(q[k], v[k], tau[k]) for k, one in enumerate(single)]
     assert (found.status == sl.Status.CONVERGED).all()
     assert_same((found.a, found.forces), [(one.a, one.forces) for one in right], 1e-7)
@@ -147,7 +139,7 @@ def test_rollouts() -> None:
     robots = sl.vary_inertia(model, parameters)
     found = sl.rollout(robots, q, v, duration=0.02, dt=0.001)
     assert found.q.shape == (COUNT, 21, model.nq)
-    right = [sl.rollout(alone(model, each), q, v, duration=0.02, dt=0.001).q for each in parameters]
+    right = [sl.rollout(with_parameters(model, each), q, v, duration=0.02, dt=0.001).q for each in parameters]
     assert_same(found.q, right, 1e-9)
     with pytest.raises(ValueError, match=r"the robots' \(5,\)"):
         sl.rollout(robots, np.broadcast_to(q, (3, model.nq)), v, duration=0.02, dt=0.001)
@@ -162,7 +154,7 @@ def test_derivatives_by_parameters_against_dual_numbers(robot: str) -> None:
     robots = sl.vary_inertia(model, parameters)
     given = (robots.inertias_for((q,)), q, v, tau)
     _, (right,) = push_forward(_aba.varied, robots, given, (rigid(model, units), None, None, None))
-    found = sl.aba_parameter_derivatives(alone(model, parameters), q, v, tau)
+    found = sl.aba_parameter_derivatives(with_parameters(model, parameters), q, v, tau)
     np.testing.assert_allclose(found, right.T, rtol=0, atol=1e-10 * np.abs(right).max())
 
 
@@ -193,6 +185,52 @@ def with_mimic() -> sl.Model:
     return builder.build()
 
 
+def test_over_time() -> None:
+    """Rollouts towards targets of whatever length, in both precisions, and what is said about them."""
+    model = sl.load_robot("quadruped")
+    parameters, q = physical(model, COUNT), model.reference_configurations["standing"]
+    robots, single = sl.vary_inertia(model, parameters), [with_parameters(model, each) for each in parameters]
+    for steps, dtype, method in (
+        (COUNT, np.float64, "semi_implicit_euler"),
+        (7, np.float32, "semi_implicit_euler"),
+        (7, np.float64, "rk4"),
+    ):
+        pull = sl.PDTargets(np.tile(q, (steps, 1)).astype(dtype), kp=np.r_[np.zeros(6), np.full(12, 20.0)], kd=0.1)
+        start, still, how = q.astype(dtype), np.zeros(model.nv, dtype), {"duration": 1e-3 * steps, "method": method}
+        found = sl.rollout(robots, start, still, pull, **how)  # type: ignore[arg-type]
+        right = [sl.rollout(one, start, still, pull, **how) for one in single]  # type: ignore[arg-type]
+        assert found.q.dtype == dtype
+        assert_same((found.q, found.tau), [(one.q, one.tau) for one in right], 1e-9 if dtype == np.float64 else 1e-3)
+    fall = sl.rollout(robots, q, np.ones(model.nv), duration=1e-3 * (COUNT - 1))
+    for k, drift in enumerate(sl.conservation_drift(robots, fall)):
+        each = [
+            sl.conservation_drift(one, sl.rollout(one, q, np.ones(model.nv), duration=1e-3 * (COUNT - 1)))[k]
+            for one in single
+        ]
+        np.testing.assert_allclose(drift.size, [one.size for one in each], rtol=1e-6)
+        assert drift.absolute.max() < 1e-6
+    assert sl.frame_velocity(robots, q.astype(np.float32), np.zeros(model.nv, np.float32), 3).dtype == np.float32
+    feet = [sl.Contact(robots, foot) for foot in sl.robot_frames("quadruped").feet]
+    held = sl.ConstrainedDynamics(robots, feet)
+    assert sl.constraint_drift(held, sl.rollout(held, q, np.zeros(model.nv), duration=0.007))[0].absolute.shape == (
+        COUNT,
+        8,
+    )
+
+
+def test_robots_without_mass() -> None:
+    """What cannot be divided by is refused for the robots' sake, not the model's."""
+    builder = sl.ModelBuilder("pendulum", physical=False)
+    hinge = builder.add_joint("hinge", "revolute", axis=(0, 1, 0))
+    empty = builder.build()
+    builder.add_body(hinge, mass=1.0, com=(0, 0, -0.5))
+    heavy = builder.build()
+    parameters = sl.inertial_parameters(heavy)
+    with pytest.raises(sl.ModelError, match="joints without inertia.*'hinge'"):
+        sl.aba(sl.vary_inertia(heavy, np.array([parameters, 0.0 * parameters])), [0.0], [0.0], [1.0])
+    np.testing.assert_allclose(sl.aba(sl.vary_inertia(empty, parameters), [0.0], [0.0], [1.0]), [4.0])
+
+
 def test_what_it_refuses() -> None:
     model = sl.load_robot("quadruped")
     nominal, (q, v, tau) = sl.inertial_parameters(model), states(model, ()).values()
@@ -207,6 +245,21 @@ def test_what_it_refuses() -> None:
         sl.vary_inertia(with_mimic(), np.zeros((2, 10)))
     robots = sl.vary_inertia(model, nominal)
     held = sl.ConstrainedDynamics(robots, [sl.Contact(robots, sl.robot_frames("quadruped").feet[0])])
+    for refused in (
+        lambda: sl.task_torques(held, q, v, []),
+        lambda: sl.center_of_mass_task(robots, q, v, [0, 0, 1]),
+        lambda: sl.save_urdf(robots, "robot.urdf"),
+        lambda: sl.view.plot_energy(robots, [0.0], [q], [v]),
+    ):
+        with pytest.raises(sl.ModelError, match="is for one robot"):
+            refused()
+    with pytest.raises(sl.ModelError, match="too large for single precision"):
+        sl.aba(sl.vary_inertia(model, 1e40 * nominal), *(x.astype(np.float32) for x in (q, v, tau)))
+    with pytest.raises(TypeError, match="differ in their joints"):
+        robots.replace(joints=model.joints)
+    for function in (sl.inertial_parameters, lambda x: sl.vary_inertia(x, nominal)):
+        with pytest.raises(TypeError, match=r"the model is a int, expected a saltus\.Model"):
+            function(3)
     for refused in (
         lambda: sl.jvp(sl.aba, robots, (q, v, tau), (None, None, v)),
         lambda: sl.jvp(sl.aba, robots, (q, v, tau), (None, None, v), "analytical"),

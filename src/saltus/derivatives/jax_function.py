@@ -11,6 +11,7 @@ import numpy as np
 from saltus.derivatives.adapter import gradients_of, leading_axes, outputs_of
 from saltus.derivatives.problem import CONFIGURATIONS, parameters
 from saltus.model.model import Model
+from saltus.model.parameters import refuse_several
 
 
 def jax_function(function: Callable[..., Any], model: Any) -> Callable[..., Any]:
@@ -29,6 +30,7 @@ def jax_function(function: Callable[..., Any], model: Any) -> Callable[..., Any]
     import jax
     import jax.numpy as jnp
 
+    refuse_several(model, "jax_function")
     names = parameters(function)
 
     @cache

@@ -73,8 +73,8 @@ def problem(function: Callable[..., Any], model: Any, inputs: Sequence[Any]) -> 
         )
     if tree.varied:
         raise TypeError(
-            f"{function.__name__}: slopes are for one robot, expected a model that `vary_inertia` has not varied; Jacobians "
-            "in the mode 'analytical' take both"
+            f"{function.__name__}: slopes and products are for one robot, expected a model that `vary_inertia` has not "
+            "varied; Jacobians in the mode 'analytical' take both"
         )
     if len(inputs) > len(names):
         raise TypeError(f"{function.__name__}: expected the inputs {', '.join(names)}, got {len(inputs)} of them")

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from saltus.derivatives.adapter import gradients_of, leading_axes, outputs_of
+from saltus.model.parameters import refuse_several
 
 
 def torch_function(function: Callable[..., Any], model: Any) -> Callable[..., Any]:
@@ -23,6 +24,8 @@ def torch_function(function: Callable[..., Any], model: Any) -> Callable[..., An
         a.square().sum().backward()                               # q.grad, v.grad, tau.grad
     """
     import torch
+
+    refuse_several(model, "torch_function")
 
     def plain(x: Any) -> Any:
         """A tensor as the package's functions take it."""

@@ -129,7 +129,7 @@ class Algorithm:
         if self.inverts_inertia and model.weightless:
             model.refuse_weightless(self.name)
         own = self if filled.special is None else filled.special.get(self) or self.special(filled)
-        if model.varied:
+        if model.varied and self.reads_varied:
             own, inputs = own.varied, (model.inertias_for(inputs), *inputs)
         for form, way in filled.ways.get((own, len(inputs)), {}).items():
             answer = way(inputs, out) if form == "one" else way(inputs, out, lend())
@@ -141,6 +141,14 @@ class Algorithm:
 
     long_call = call
     """The same, once `call` is a builtin: what that falls back on."""
+
+    @cached_property
+    def reads_varied(self) -> bool:
+        """Whether a kernel names a field that may vary: kinematics know nothing of inertias."""
+        from saltus.kernel.sources import kernels_of
+
+        fields = set() if self.tables.varied is None else set(self.tables.varied.fields)
+        return any(not fields.isdisjoint(each.__code__.co_names) for each in kernels_of(self.kernel))
 
     @cached_property
     def varied(self) -> Algorithm:
@@ -239,7 +247,7 @@ class Algorithm:
         Both are an array, or a tuple if there are several. One direction needs no axis in front of its slopes.
         """
         handle = self.filled(model).handle
-        if model.varied:
+        if model.varied and self.reads_varied:
             return -1
         if self.inverts_inertia and model.weightless:
             model.refuse_weightless(self.name)

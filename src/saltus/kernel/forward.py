@@ -48,7 +48,7 @@ def push_forward(
     `slopes` holds, for each input of shape s, an array (..., directions, *s), or None where the input stays as it is. Slopes
     of a configuration are those of its coordinates.
     """
-    if model.varied and not algorithm.varies:
+    if model.varied and algorithm.reads_varied and not algorithm.varies:
         raise TypeError(
             f"{algorithm.name}: dual numbers are for one robot, expected a model that `vary_inertia` has not varied; "
             "analytical derivatives take both"

@@ -59,7 +59,7 @@ def call_marking(
     if model.coupling is not None:
         sizes |= {"nq": model.nq, "nv": model.nv, "nvv": model.nv**2}
     leading = leading_shape(algorithm, arrays, sizes)
-    if model.varied:
+    if model.varied and algorithm.reads_varied:
         leading = np.broadcast_shapes(leading, model.leading)
     valid, wrong = repaired(algorithm.tables.configurations, model, algorithm.inputs, arrays)
     if not wrong.any():

@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -38,6 +38,8 @@ def inertial_parameters(model: Model) -> Array:
     >>> sl.inertial_parameters(sl.load_robot("double_pendulum"))[:, 0]
     array([1.2, 0.6])
     """
+    if not isinstance(model, Model):
+        raise TypeError(f"inertial_parameters: the model is a {type(model).__name__}, expected a saltus.Model")
     return model.parameters if isinstance(model, VariedModel) else of_joints(model)
 
 
@@ -56,9 +58,9 @@ def vary_inertia(model: Model, parameters: ArrayLike) -> VariedModel:
     parameters: (..., njoints - 1, 10), as `inertial_parameters` gives them. Leading axes broadcast with those of all inputs:
         sample k of a batch is computed with the parameters of robot k.
 
-    Dynamics, constrained dynamics, rollouts and analytical derivatives take it, on processors and GPUs; `jvp`, `vjp` and
-    `jacobian` by dual numbers or differences do not. What is not computed by samples stays the model's: `total_mass`,
-    armature, the default `mu`.
+    Dynamics, constrained dynamics, rollouts and analytical derivatives take it, on processors and GPUs; `jvp`, `jacobian` by
+    dual numbers or differences, `task_torques` and functions of PyTorch and JAX do not. What is not computed by samples stays
+    the model's: `total_mass`, armature, the default `mu`.
 
     >>> import numpy as np, saltus as sl
     >>> robot = sl.load_robot("quadruped")
@@ -70,6 +72,8 @@ def vary_inertia(model: Model, parameters: ArrayLike) -> VariedModel:
     >>> sl.rnea(robots, robot.neutral(), still, still)[[0, -1], 2].round(1)
     array([147.1, 588.6])
     """
+    if not isinstance(model, Model):
+        raise TypeError(f"vary_inertia: the model is a {type(model).__name__}, expected a saltus.Model")
     if model.coupling is not None:
         raise ModelError(f"vary_inertia: model {model.name!r} has mimic joints, expected one without")
     given = {each.name: getattr(model, each.name) for each in fields(Model)}
@@ -102,6 +106,21 @@ class VariedModel(Model):
     def __reduce__(self) -> Any:
         return vary_inertia, (self.nominal, self.parameters)
 
+    def replace(self, **changes: Any) -> Model:
+        """The same robots with other values for some of their fields; their joints are those of the parameters."""
+        if "joints" in changes:
+            raise TypeError("robots that `vary_inertia` has made differ in their joints: replace those of `nominal`")
+        return super().replace(**changes)
+
+    @cached_property
+    def weightless(self) -> tuple[int, ...]:
+        """As of a model; a body that has no mass in one of the robots counts as one without."""
+        one = self.parameters.reshape(-1, *self.parameters.shape[-2:])[:1].copy()
+        if not one.size:
+            return self.nominal.weightless
+        one[0][(self.parameters == 0.0).all(axis=-1).any(axis=tuple(range(len(self.leading))))] = 0.0
+        return with_parameters(self.nominal, one[0]).weightless
+
     @cached_property
     def nominal(self) -> Model:
         """The model that they differ from."""
@@ -121,11 +140,14 @@ class VariedModel(Model):
         """(..., njoints, 10), as kernels take them, of the type of these inputs, and where they are."""
         from saltus.kernel.gpu_arrays import device_of, to_device
 
-        types = {str(getattr(x, "dtype", "float64")).removeprefix("torch.") for x in inputs}
+        types = {str(getattr(x, "dtype", "float64")).removeprefix("torch.") for x in inputs} - {"int32", "int64"}
         dtype = np.dtype(np.float32 if types == {"float32"} else np.float64)
         kept, there = self._inertias, next(filter(on_gpu, inputs), None)
         if dtype not in kept:
-            kept[dtype] = kept[np.dtype(np.float64)].astype(dtype)
+            with np.errstate(over="ignore"):
+                kept[dtype] = kept[np.dtype(np.float64)].astype(dtype)
+            if not np.isfinite(kept[dtype]).all():
+                raise ModelError("vary_inertia: parameters are too large for single precision, expected at most 3e38")
         if there is None:
             return kept[dtype]
         key = (dtype, device_of(there))
@@ -142,6 +164,27 @@ def rigid(model: Model, parameters: Array) -> Array:
         found[..., i, 0], found[..., i, 1:4] = own[..., 0], own[..., 1:4] @ R
         found[..., i, 4:] = (R.T @ moments(own) @ R)[(..., *np.triu_indices(3))]
     return found
+
+
+def with_parameters(model: Model, parameters: Array) -> Model:
+    """A model whose joints have these parameters (njoints - 1, 10)."""
+    joints = [model.joints[0]]
+    for joint, own in zip(model.joints[1:], parameters, strict=True):
+        m, c = own[0], own[1:4] / (own[0] or 1.0)
+        about = moments(own) - m * (c @ c * np.eye(3) - np.outer(c, c))
+        joints.append(replace(joint, mass=m, com=c, inertia=0.5 * (about + about.T)))
+    return model.replace(joints=tuple(joints))
+
+
+def over_time(model: Model) -> Model:
+    """For arrays with an axis of time behind those of the robots."""
+    return vary_inertia(model.nominal, model.parameters[..., None, :, :]) if isinstance(model, VariedModel) else model
+
+
+def refuse_several(model: Any, name: str) -> None:
+    """Complains of robots where one is expected; `model` may be `ConstrainedDynamics`."""
+    if isinstance(getattr(model, "model", model), VariedModel):
+        raise ModelError(f"{name}: is for one robot, expected a model that `vary_inertia` has not varied")
 
 
 def moments(parameters: Array) -> Array:

@@ -23,6 +23,7 @@ from saltus.model.frames import FrameKind
 from saltus.model.joints import JointKind
 from saltus.model.mesh_paths import home_of
 from saltus.model.model import Model
+from saltus.model.parameters import refuse_several
 from saltus.model.placements import placement, rpy_from_rotation
 from saltus.model.shapes import Shape
 from saltus.model.urdf import KINDS
@@ -51,6 +52,7 @@ def save_urdf(model: Model, path: str | os.PathLike[str]) -> None:
 
     if not isinstance(model, Model):
         raise TypeError(f"save_urdf: the model is a {type(model).__name__}, expected a saltus.Model")
+    refuse_several(model, "save_urdf")
     file = Path(path)
     for joint in model.joints[1:]:
         if joint.kind not in TYPES:

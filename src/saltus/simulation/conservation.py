@@ -17,6 +17,7 @@ from saltus.dynamics.centroidal import centroidal_momentum
 from saltus.dynamics.energy import kinetic_energy, potential_energy
 from saltus.model.joints import JointKind
 from saltus.model.model import Model
+from saltus.model.parameters import inertial_parameters, over_time
 from saltus.simulation.rollout import Trajectory
 
 
@@ -52,14 +53,15 @@ def conservation_drift(model: Model, trajectory: Trajectory) -> list[Drift]:
     >>> energy.name, bool(energy.relative.max() < 1e-6)
     ('energy', True)
     """
-    t, q, v = trajectory.t, trajectory.q, trajectory.v
+    t, q, v, model = trajectory.t, trajectory.q, trajectory.v, over_time(model)
+    mass = inertial_parameters(model)[..., 0].sum(axis=-1)
     kinetic = np.asarray(kinetic_energy(model, q, v, on_invalid="mark"))
     energy = kinetic + np.asarray(potential_energy(model, q, on_invalid="mark"))
     if not _floats(model):
         return [_drift("energy", "J", energy[..., None], kinetic)]
     momentum = centroidal_momentum(model, q, v, on_invalid="mark")
-    flight = (momentum[..., :3] ** 2).sum(axis=-1) / (2 * model.total_mass)
-    linear = momentum[..., :3] - model.total_mass * t[:, None] * model.gravity
+    flight = (momentum[..., :3] ** 2).sum(axis=-1) / (2 * mass)
+    linear = momentum[..., :3] - mass[..., None] * t[:, None] * model.gravity
     return [
         _drift("energy", "J", energy[..., None], np.maximum(kinetic - flight, 1e-9 * kinetic)),  # not only rounding
         _drift("linear momentum", "kg m/s", linear, np.linalg.norm(momentum[..., :3], axis=-1)),

@@ -31,6 +31,7 @@ from saltus.constraints.dynamics import ConstrainedDynamics
 from saltus.dynamics.centroidal import center_of_mass_jacobian, centroidal_momentum_drift
 from saltus.model.joints import JointKind
 from saltus.model.model import Model
+from saltus.model.parameters import refuse_several
 
 LESS_FORCE, LESS_TORQUE = 1e-5, 1e-7
 """Weights of forces and torques, against those of accelerations: they decide between torques that do the same."""
@@ -46,6 +47,7 @@ class Task(NamedTuple):
 
 def center_of_mass_task(model: Model, q: ArrayLike, v: ArrayLike, wanted: ArrayLike, weight: float = 1.0) -> Task:
     """The centre of mass accelerates as `wanted` (..., 3) [m/s^2]."""
+    refuse_several(model, "center_of_mass_task")
     drift = np.asarray(centroidal_momentum_drift(model, q, v))[..., :3] / model.total_mass
     return Task(np.asarray(center_of_mass_jacobian(model, q)), np.asarray(wanted) - drift, weight)
 
@@ -86,6 +88,7 @@ def task_torques(
     >>> (sl.center_of_mass_jacobian(robot, q) @ a).round(6) + 0.0
     array([0., 0., 1.])
     """
+    refuse_several(dynamics, "task_torques")
     model = dynamics.model
     chosen = motors_of(model) if motors is None else list(motors)
     q, v = np.asarray(q, float)[..., None, :], np.asarray(v, float)[..., None, :]

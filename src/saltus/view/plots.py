@@ -18,6 +18,7 @@ from saltus.dynamics.energy import kinetic_energy, potential_energy
 from saltus.model.checks import Array
 from saltus.model.joints import Joint, JointKind
 from saltus.model.model import Model
+from saltus.model.parameters import refuse_several
 from saltus.view.contacts import contacts_of
 
 if TYPE_CHECKING:
@@ -89,6 +90,7 @@ def plot_energy(model: Model, t: ArrayLike, q: ArrayLike, v: ArrayLike) -> Figur
     >>> len(figure.axes[0].lines)
     3
     """
+    refuse_several(model, "plot_energy")
     t = _times(t)
     q, v = _rows(q, t, model.nq, "q"), _rows(v, t, model.nv, "v")
     kinetic, potential = kinetic_energy(model, q, v), potential_energy(model, q)

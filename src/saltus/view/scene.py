@@ -19,6 +19,7 @@ from saltus.dynamics.centroidal import center_of_mass
 from saltus.dynamics.kinematics import joint_placements
 from saltus.model.checks import Array
 from saltus.model.model import Model
+from saltus.model.parameters import over_time
 from saltus.view.contacts import Contacts, contacts_of
 from saltus.view.solids import Solid, half_extents, solids_of
 
@@ -137,7 +138,9 @@ def describe(
     q = q.reshape((1,) * (3 - q.ndim) + q.shape)
     touching = contacts_of(model, q, contacts, forces=forces, active=active, normals=normals, friction=friction)
     placements = joint_placements(model, q)
-    center = np.asarray(center_of_mass(model, q)) if model.total_mass > 0 else placements[..., :3, 3].mean(axis=2)
+    center = (
+        np.asarray(center_of_mass(over_time(model), q)) if model.total_mass > 0 else placements[..., :3, 3].mean(axis=2)
+    )
     solids = solids_of(model) if solids is None else solids
 
     low, high = _boxes(solids, placements)
