@@ -46,7 +46,8 @@ def roll_out(model: Model, q: Any, v: Any, tau: Any, steps: int, dt: float, damp
         return first_to_last(x)
 
     places, speeds, torques, flags = (room(steps + 1, n) for n in (model.nq, model.nv, model.nv, 1))
-    places[0], speeds[0], flags[0] = behind(q, 1), behind(v, 1), 0.0
+    size = q.sum(-1) + v.sum(-1)
+    places[0], speeds[0], flags[0] = behind(q, 1), behind(v, 1), (size - size != 0.0) * 1.0  # NaN if it is not finite
     qs, vs, taus, lost = (last_to_first(x) if leading else x for x in (places, speeds, torques, flags))
     resistance = there(model.damping if damping else np.zeros(model.nv))
     state = (np.full(max(steps, 1), steps, np.int32), q, v, resistance, there(np.array([dt])))
