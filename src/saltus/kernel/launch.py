@@ -333,7 +333,7 @@ def step(spec: Spec, array: NDArray[Any]) -> int:
         return 1
     if not even or (own and own[-1][1] != 1) or (leading and leading[-1][1] < size):
         return 0
-    return max(leading[-1][1], 1) if leading else max(size, 1)
+    return leading[-1][1] if leading else size
 
 
 def explain(algorithm: Algorithm, model: Any, inputs: Sequence[NDArray[Any]], number: Number) -> str:
