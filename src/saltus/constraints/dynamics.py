@@ -31,6 +31,7 @@ from saltus.constraints.scale import amplification, typical_delassus
 from saltus.constraints.system import _constrained_system, _constraint_accelerations
 from saltus.constraints.tables import ConstrainedModel
 from saltus.dynamics.rnea import gravity
+from saltus.kernel.algorithm import decline
 from saltus.kernel.gpu_arrays import device_of, to_device
 from saltus.kernel.marking import call_marking, check_choice
 from saltus.model.checks import ModelError
@@ -150,7 +151,8 @@ class ConstrainedDynamics:
             () if model.specialised and own and own.knows_defaults(self.problem) else self._one
         )
         """What calls of the method give beside q, v and tau, if users give no more."""
-        self._given = 3 + len(self._left)
+        self._shortest: Callable[..., Any] = decline
+        """The builtin for one sample of which no more is said, once there is one; an integer is its answer if it cannot."""
         self._declared = _prox_ltl if solver in TAKE_ROWS else _constrained_aba
         """An algorithm that takes what the method takes: `kkt` is none itself."""
         self._kept: dict[Any, tuple[Any, ...]] = {}
@@ -205,12 +207,11 @@ class ConstrainedDynamics:
         rows: (..., nu, nv), the rows of all `UserRows`, one below the other.
         on_invalid: "raise", or "mark" for NaN and the status INVALID where a sample's inputs are not valid.
         """
-        problem, rest = self.problem, self._one
-        ways = problem.quick.get(self._algorithm)
-        if ways and active is target is start is external is rows is None and on_invalid == "raise":  # the shortest way
-            answer = ways[self._given]((q, v, tau, *self._left), None)
+        if active is target is start is external is rows is None and on_invalid == "raise":
+            answer = self._shortest((q, v, tau, *self._left) if self._left else (q, v, tau), None)
             if answer.__class__ is not int:
                 return tuple.__new__(Solution, answer)
+        problem, rest = self.problem, self._one
         if not (q.__class__ is np.ndarray and q.ndim == 1 and q.dtype is DOUBLE):
             if self._double_only and all(map(is_single, (q, v, tau))):
                 solve = partial(self.solve, on_invalid=on_invalid)
@@ -231,7 +232,10 @@ class ConstrainedDynamics:
             rest = self._left
         inputs = (q, v, tau, *rest)
         if on_invalid == "raise":
-            return Solution(*self._run(problem, inputs))
+            solution = Solution(*self._run(problem, inputs))
+            if self._shortest is decline and self._algorithm in self.problem.quick:
+                self._shortest = self.problem.quick[self._algorithm][3 + len(self._left)]
+            return solution
         check_choice(on_invalid, "solve")
         return Solution(*call_marking(self._declared, problem, inputs, run=self._run))
 
