@@ -166,3 +166,20 @@ def test_external_forces(method: Any) -> None:
         np.testing.assert_allclose(found.q, right.q, rtol=0, atol=1e-9)
     with pytest.raises(ValueError, match=r"external has shape \(3, 6\), expected \(\.\.\., 14, 6\)"):
         sl.rollout(model, q, v, duration=0.01, external=np.zeros((3, 6)))
+
+
+def test_no_steps_at_all() -> None:
+    """A command without rows is one, and an interrupt before the first step loses nothing."""
+    arm = sl.load_robot("arm")
+    q, v = arm.neutral(), np.ones(arm.nv)
+    for command in (sl.OverTime(np.zeros((0, arm.nv))), sl.PDTargets(np.zeros((0, arm.nq)), kp=1.0, kd=1.0)):
+        still = sl.rollout(arm, q, v, command, duration=0.0)
+        assert still.q.shape == (1, arm.nq) and not still.tau.any()
+
+    def interrupt(t: float, q: Any, v: Any) -> Any:
+        raise KeyboardInterrupt
+
+    with pytest.raises(sl.Interrupted) as caught:
+        sl.rollout(arm, q, v, interrupt, duration=0.1)
+    np.testing.assert_array_equal(caught.value.trajectory.q, q[None])
+    np.testing.assert_array_equal(caught.value.trajectory.v, v[None])

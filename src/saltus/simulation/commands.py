@@ -82,6 +82,8 @@ class Command:
         """In the step at hand."""
         if not isinstance(self.given, (OverTime, PDTargets)):
             return self.given
+        if not self.rows.shape[-2]:  # no step: nothing is asked for
+            return np.zeros(self.model.nv, self.real)
         row = self.rows[..., min(self.row, self.rows.shape[-2] - 1), :]
         return row if isinstance(self.given, OverTime) else self.towards(row, q, v)
 

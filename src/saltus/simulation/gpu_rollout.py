@@ -22,6 +22,8 @@ from saltus.simulation.stepping import _steps, _steps_along, _steps_towards
 def roll_out(model: Model, q: Any, v: Any, tau: Any, steps: int, dt: float, damping: bool) -> tuple[Any, ...]:
     """What a trajectory records (rollout.py) but for the time: q, v, tau, forces, masks and status."""
     like = q if on_gpu(q) else v
+    if not steps and isinstance(tau, OverTime | PDTargets):
+        tau = None  # nothing is asked for
 
     def there(x: Any) -> Any:
         return moved(x, like)

@@ -221,7 +221,11 @@ def rollout(
             for array in (whole.q, whole.v, whole.tau, whole.forces, whole.active):
                 array[..., k, :][gone] = np.nan
 
-    v, a = begin(0, q, v)  # complains of what is wrong with the arguments
+    try:
+        v, a = begin(0, q, v)  # complains of what is wrong with the arguments
+    except KeyboardInterrupt:
+        whole.q[..., 0, :], whole.v[..., 0, :] = q, v
+        raise Interrupted(_until(0, known, whole)) from None
     done, stepper, at_once = 0, None, max(LEAST_AT_ONCE, AT_ONCE // max(1, gone.size))
     plain = external is None and not (held or disturbance or model.coupling)
     if command and model is robot and method == "semi_implicit_euler" and plain:
