@@ -16,6 +16,7 @@ the parent is the body just before, its quantities are still at hand and do not 
 | H_i^A, f_i^A | `I`, `-f` | articulated inertia and force | body |
 | D_i^-1 | `inverse` | of a degree of freedom's pivot | |
 | Delta f_i | `-f` in `push_back` | what is left of the equations of motion under the new forces | body |
+| a_i | `acceleration` | of a body, without `bias`: what it has while no joint accelerates, gravity taken off | body |
 | nu-dot_i | `joint`, then `a` | accelerations of the joints; GPUs write results once, as their rows lie apart | |
 | | `light` | inertia of a body with all that hangs on it and supports no constraint | body |
 | | `needed` | the force that these need: first their bias, without acceleration, then for the one they have | body |
@@ -32,7 +33,7 @@ from saltus.constraints.convergence import conclude, goes_on, least_sizes, limit
 from saltus.constraints.measure import contact_goal, largest_row, load_rows, store_rows, weighted
 from saltus.constraints.tables import SUPPORTS, constrained
 from saltus.kernel import Layout, kernel, ld, lift, maximum, select, some, st, zero
-from saltus.model.joint_kernels import add_along, add_motion, carried, component, joint_placement, joint_turn
+from saltus.model.joint_kernels import add_along, add_motion, carried, component, joint_placement, joint_turn, set_free
 from saltus.model.tree import HEAVY
 from saltus.spatial.algebra import (
     SE3,
@@ -43,15 +44,14 @@ from saltus.spatial.algebra import (
     Vec3,
     act_force,
     act_inv,
-    cross_force,
     power,
     turn_back,
 )
-from saltus.spatial.inertia import Sym6, act_sym6, add_rigid, as_sym6, column, scaled, without
+from saltus.spatial.inertia import Sym6, act_sym6, add_rigid, as_sym6, force_of, scaled
 
 WORK = Layout(
-    nj={"turn": Vec2, "velocity": Motion, "fall": Vec3, "inertia": Sym6, "force": Force, "acceleration": Motion,
-        "change": Motion, "place": SE3, "light": Sym6, "needed": Force},
+    nj={"turn": Vec2, "velocity": Motion, "bias": Motion, "fall": Vec3, "inertia": Sym6, "force": Force,
+        "acceleration": Motion, "change": Motion, "place": SE3, "light": Sym6, "needed": Force},
     nv={"gain": Force, "rate": None, "inverse": None, "joint": None},
     nc={"goal": Motion, "push": Force, "miss": Motion},
 )  # fmt: skip
@@ -68,19 +68,20 @@ WORK = Layout(
 def _constrained_aba(tree, q, v, tau, active, target, start, w, a, forces, report):
     o = zero(q)
     place_and_aim(tree, q, v, active, target, start, w)
-    collect(tree, q, v, tau, active, w)
-    residual, near = roll_out(tree, q, v, active, w)
+    collect(tree, q, tau, active, w)
+    residual, near = roll_out(tree, q, active, w)
     step, before, change, count = o + 1.0, lift(1e300, o), lift(1e300, o), o + 1.0
     going = goes_on(tree, residual, change, step, before, near)
     for _ in range(1, tree.most_iterations[0]):
-        if some(going):
-            alive = select(going, lift(1.0, o), o)
-            push_back(tree, q, tau, alive, w)
-            newer, moved, stepped, near = pass_on(tree, q, active, w)
-            residual, change = select(going, newer, residual), select(going, moved, change)
-            before, step, count = select(going, step, before), select(going, stepped, step), count + alive
-            going = goes_on(tree, residual, change, step, before, near)
-    finish(tree, q, v, w)
+        if not some(going):
+            break
+        alive = select(going, lift(1.0, o), o)
+        push_back(tree, q, tau, alive, w)
+        newer, moved, stepped, near = pass_on(tree, q, active, w)
+        residual, change = select(going, newer, residual), select(going, moved, change)
+        before, step, count = select(going, step, before), select(going, stepped, step), count + alive
+        going = goes_on(tree, residual, change, step, before, near)
+    finish(tree, q, w)
     for k in range(tree.nv):
         st(a, k, w.joint[k])
     for c in range(tree.nc):  # the multipliers that belong to these accelerations
@@ -91,36 +92,38 @@ def _constrained_aba(tree, q, v, tau, active, target, start, w, a, forces, repor
 
 @kernel
 def place_and_aim(tree, q, v, active, target, start, w):
-    """To the leaves: velocities, and what the constraints ask for."""
+    """To the leaves: velocities, accelerations while joints have none, and what the constraints ask for beyond these."""
     o, g = zero(q), tree.gravity[0]
     none, one = Vec3(o, o, o), lift(1.0, o)
     velocity, fall = Motion(none, none), Vec3(o + g.x, o + g.y, o + g.z)
-    X0 = SE3(Mat3(one, o, o, o, one, o, o, o, one), none)
-    w.velocity[0], w.fall[0], w.acceleration[0] = velocity, fall, Motion(-fall, none)
-    w.change[0], w.place[0] = velocity, X0
-    aim_held(tree, 0, active, target, start, velocity, fall, X0, w)
+    bias, X0 = Motion(-fall, none), SE3(Mat3(one, o, o, o, one, o, o, o, one), none)
+    w.velocity[0], w.bias[0], w.fall[0], w.place[0] = velocity, bias, fall, X0
+    w.acceleration[0] = w.change[0] = velocity
+    aim_held(tree, 0, active, target, start, velocity, bias, fall, X0, w)
     for i in range(1, tree.nj):
         turn = joint_turn(tree, i, q)
         X = joint_placement(tree, i, q, turn)
         if tree.parent[i] != i - 1:
-            velocity, fall = w.velocity[tree.parent[i]], w.fall[tree.parent[i]]
+            velocity, bias, fall = w.velocity[tree.parent[i]], w.bias[tree.parent[i]], w.fall[tree.parent[i]]
         velocity = add_motion(tree, i, act_inv(X, velocity), v)
+        bias = act_inv(X, bias) + carried(tree, i, velocity, v)
         fall = turn_back(X.R, fall)
-        w.turn[i], w.velocity[i] = turn, velocity
+        w.turn[i], w.velocity[i], w.bias[i] = turn, velocity, bias
         if tree.fork[i]:
             w.fall[i] = fall
         if tree.pulled[0]:
             X0 = w.place[tree.parent[i]] @ X
             w.place[i] = X0
-        aim_held(tree, i, active, target, start, velocity, fall, X0, w)
+        aim_held(tree, i, active, target, start, velocity, bias, fall, X0, w)
 
 
 @kernel
-def aim_held(tree, i, active, target, start, velocity, fall, X0, w):
+def aim_held(tree, i, active, target, start, velocity, bias, fall, X0, w):
     """What the contacts that body i has ask for, and the forces that they start from."""
     o, c = zero(start), tree.held[i]
     while c >= 0:
-        w.goal[c] = contact_goal(tree, c, load_rows(tree, c, target, o), velocity, fall, X0)
+        goal = contact_goal(tree, c, load_rows(tree, c, target, o), velocity, fall, X0)
+        w.goal[c] = goal - act_inv(tree.place_a[c], bias)
         w.push[c] = as_force(load_rows(tree, c, start, o)) * ld(active, c)
         c = tree.next_held[c]
 
@@ -131,13 +134,13 @@ def as_force(m):
 
 
 @kernel
-def collect(tree, q, v, tau, active, w):
+def collect(tree, q, tau, active, w):
     """To the root: articulated inertias and bias forces, with those of the constraints."""
     o = zero(q)
     none, empty = Force(Vec3(o, o, o), Vec3(o, o, o)), as_sym6(tree.inertia[0], o)
     I, f = empty, none
     for i in range(tree.nj - 1, 0, -1):
-        body, parent, velocity, turn = tree.inertia[i], tree.parent[i], w.velocity[i], w.turn[i]
+        body, parent, turn = tree.inertia[i], tree.parent[i], w.turn[i]
         if tree.supports[i]:
             I, f = with_constraints(tree, i, I, f, active, w)
         else:
@@ -147,17 +150,16 @@ def collect(tree, q, v, tau, active, w):
                 if tree.parent[i + 1] != i:
                     I, f = w.inertia[i], w.force[i]
                 I = add_rigid(I, body)
-            f = f + cross_force(velocity, body @ velocity)
+            f = f + force_of(body, w.velocity[i], w.bias[i])
         for k in range(tree.end[i] - 1, tree.iv[i] - 1, -1):
             axis = tree.axis[k]
-            u = column(I, axis)
-            inverse = 1.0 / (component(u, axis) + tree.armature[k])
-            gain, torque = u * inverse, ld(tau, k) - component(f, axis)
-            I, f = without(I, u, gain), f + gain * torque
+            gain, inverse, I = set_free(tree, k, I)
+            torque = ld(tau, k) - component(f, axis)
+            f = f + gain * torque
             w.gain[k], w.rate[k], w.inverse[k] = gain, inverse * torque, inverse
         if parent > 0:
             X = joint_placement(tree, i, q, turn)
-            I, f = act_sym6(X, I), act_force(X, f + I @ carried(tree, i, velocity, v))
+            I, f = act_sym6(X, I), act_force(X, f)
             if tree.supports[parent] and not tree.supports[i]:
                 if not tree.last_end[i]:
                     I, f = I + w.light[parent], f + w.needed[parent]
@@ -172,18 +174,19 @@ def collect(tree, q, v, tau, active, w):
 @kernel
 def with_constraints(tree, i, I, f, active, w):
     """Inertia and bias force of a body that supports constraints, by those of its children that do (at hand if `near`)."""
-    body, velocity = tree.inertia[i], w.velocity[i]
-    own, bias = as_sym6(body, velocity.lin.x), cross_force(velocity, body @ velocity)
+    body = tree.inertia[i]
+    needed = force_of(body, w.velocity[i], w.bias[i])
+    own = as_sym6(body, needed.lin.x)
     if tree.ends[i]:
-        own, bias = add_rigid(w.light[i], body), bias + w.needed[i]
+        own, needed = add_rigid(w.light[i], body), needed + w.needed[i]
         w.light[i] = own
-    w.needed[i] = bias
+    w.needed[i] = needed
     if not tree.inner[i]:
-        I, f = own, bias
+        I, f = own, needed
     else:
         if not tree.near[i]:
             I, f = w.inertia[i], w.force[i]
-        I, f = I + own, f + bias
+        I, f = I + own, f + needed
     c = tree.held[i]
     while c >= 0:
         on = ld(active, c)
@@ -194,11 +197,9 @@ def with_constraints(tree, i, I, f, active, w):
 
 
 @kernel
-def accelerate(tree, i, q, v, before, w):
+def accelerate(tree, i, q, before, w):
     """The acceleration of body i, and of its joint, by that of its parent."""
-    turn, velocity = w.turn[i], w.velocity[i]
-    X = joint_placement(tree, i, q, turn)
-    acceleration = act_inv(X, before) + carried(tree, i, velocity, v)
+    acceleration = act_inv(joint_placement(tree, i, q, w.turn[i]), before)
     for k in range(tree.iv[i], tree.end[i]):
         rate = w.rate[k] - power(acceleration, w.gain[k])
         w.joint[k] = rate
@@ -207,7 +208,7 @@ def accelerate(tree, i, q, v, before, w):
 
 
 @kernel
-def roll_out(tree, q, v, active, w):
+def roll_out(tree, q, active, w):
     """To the leaves, over the bodies that support constraints: accelerations; returns what is left of the constraints, and
     the largest acceleration of a joint that moves one."""
     residual, sizes, acceleration = zero(q), least_sizes(tree, zero(q)), w.acceleration[0]
@@ -216,7 +217,7 @@ def roll_out(tree, q, v, active, w):
         if tree.supports[i]:
             if tree.parent[i] != i - 1:
                 acceleration = w.acceleration[tree.parent[i]]
-            acceleration = accelerate(tree, i, q, v, acceleration, w)
+            acceleration = accelerate(tree, i, q, acceleration, w)
             w.acceleration[i], w.needed[i] = acceleration, w.needed[i] + push_for(tree, i, acceleration, w)
             residual = measure_held(tree, i, acceleration, active, residual, w)
             for k in range(tree.iv[i], tree.end[i]):
@@ -326,7 +327,7 @@ def change_held(tree, i, change, active, residual, largest, w):
 
 
 @kernel
-def finish(tree, q, v, w):
+def finish(tree, q, w):
     """To the leaves, over the bodies that support nothing."""
     acceleration = w.acceleration[0]
     for i in range(1, tree.nj):
@@ -334,6 +335,6 @@ def finish(tree, q, v, w):
             parent = tree.parent[i]
             if parent != i - 1 or tree.supports[parent]:
                 acceleration = w.acceleration[parent]
-            acceleration = accelerate(tree, i, q, v, acceleration, w)
+            acceleration = accelerate(tree, i, q, acceleration, w)
             if not tree.leaf[i]:
                 w.acceleration[i] = acceleration

@@ -90,12 +90,13 @@ def _inverse_dynamics(tree, q, v, a, active, rows, w, tau, forces, report):
     allowed = maximum(tree.tolerance[0] * minimum(size, lift(1.0, o)), tree.rounding[0] * size)
     residual, change, count, going = o, o, o, less(-1.0, o)
     for _ in range(tree.most_iterations[0]):
-        if some(going):
-            alive = select(going, lift(1.0, o), o)
-            newer, moved = share(tree, alive, w)
-            residual, change = select(going, newer, residual), select(going, moved, change)
-            count = count + alive
-            going = less(allowed, minimum(residual, change))
+        if not some(going):
+            break
+        alive = select(going, lift(1.0, o), o)
+        newer, moved = share(tree, alive, w)
+        residual, change = select(going, newer, residual), select(going, moved, change)
+        count = count + alive
+        going = less(allowed, minimum(residual, change))
 
     for c in range(tree.nc):
         for r in range(tree.first_row[c], tree.end_row[c]):

@@ -37,7 +37,7 @@ from saltus.constraints.measure import largest_row, load_rows, separation, store
 from saltus.constraints.six import Six, act_six, less_product, row, symmetric_part, transposed
 from saltus.constraints.tables import SUPPORTS, TIES, constrained
 from saltus.kernel import Layout, kernel, ld, less, lift, maximum, select, some, st, zero
-from saltus.model.joint_kernels import add_along, add_motion, carried, component, joint_placement, joint_turn
+from saltus.model.joint_kernels import add_along, add_motion, carried, component, joint_placement, joint_turn, set_free
 from saltus.model.tree import HEAVY
 from saltus.spatial.algebra import (
     SE3,
@@ -90,14 +90,15 @@ def _loop_aba(tree, q, v, tau, active, target, start, w, a, forces, report):
     residual, change, count, near, going = o, o, o, o, less(-1.0, o)
     step, before = lift(1e300, o), lift(1e300, o)
     for _ in range(tree.most_iterations[0]):
-        if some(going):
-            alive = select(going, lift(1.0, o), o)
-            push_back(tree, q, tau, alive, w, a)
-            stepped, near = take_step(tree, q, w, a)
-            newer, moved = measure(tree, active, alive, w)
-            residual, change = select(going, newer, residual), select(going, moved, change)
-            before, step, count = select(going, step, before), select(going, stepped, step), count + alive
-            going = goes_on(tree, residual, change, step, before, near)
+        if not some(going):
+            break
+        alive = select(going, lift(1.0, o), o)
+        push_back(tree, q, tau, alive, w, a)
+        stepped, near = take_step(tree, q, w, a)
+        newer, moved = measure(tree, active, alive, w)
+        residual, change = select(going, newer, residual), select(going, moved, change)
+        before, step, count = select(going, step, before), select(going, stepped, step), count + alive
+        going = goes_on(tree, residual, change, step, before, near)
     for c in range(tree.nc):
         store_rows(tree, c, w.push[c], forces)
     residual, error = maximum(residual, near * tree.rounding[0]), remaining(step, before)
@@ -189,9 +190,7 @@ def eliminate(tree, q, w):
         parent, I = tree.parent[i], w.inertia[i]
         for k in range(tree.end[i] - 1, tree.iv[i] - 1, -1):
             u = column(I, tree.axis[k])
-            inverse = 1.0 / (component(u, tree.axis[k]) + tree.armature[k])
-            gain = u * inverse
-            I = without(I, u, gain)
+            gain, inverse, I = set_free(tree, k, I)
             w.gain[k], w.inverse[k] = gain, inverse
             free_ties(tree, i, k, u, inverse, w)
         if parent > 0:

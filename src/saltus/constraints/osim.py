@@ -34,9 +34,9 @@ from saltus.constraints.dense import factor_block, invert_block
 from saltus.constraints.six import Six, act_six, apply, less_product, row
 from saltus.constraints.tables import NODES, PLACES, constrained
 from saltus.kernel import Layout, kernel, ld, lift, st, st_symmetric, zero
-from saltus.model.joint_kernels import component, joint_placement, joint_turn
+from saltus.model.joint_kernels import component, joint_placement, joint_turn, set_free
 from saltus.spatial.algebra import Force, Mat3, Motion, Sym3, Vec3, act_force, power
-from saltus.spatial.inertia import Sym6, act_sym6, add_rigid, as_sym6, column, scaled, without
+from saltus.spatial.inertia import Sym6, act_sym6, add_rigid, as_sym6, scaled, without
 
 DELASSUS, BY_FACTORS, AT_ONCE = 0, 1, 2
 """What is asked for: the matrix itself; the inverse of the damped one, by factoring it; the same from augmented inertias."""
@@ -116,10 +116,7 @@ def collect(tree, q, active, stop, w):
 def free_joint(tree, i, I, w):
     """The inertia that is left once joint i moves freely, under all that is sent through it."""
     for k in range(tree.end[i] - 1, tree.iv[i] - 1, -1):
-        u = column(I, tree.axis[k])
-        inverse = 1.0 / (component(u, tree.axis[k]) + tree.armature[k])
-        gain = u * inverse
-        I = without(I, u, gain)
+        gain, inverse, I = set_free(tree, k, I)
         if tree.first_under[i] < tree.end_under[i]:
             if tree.node[i] > 0:
                 free_units(tree, tree.node[i], k, gain, inverse, w)

@@ -87,15 +87,16 @@ def settle(tree, least, w, a, forces, report):
     residual, change, count, near, going = o, o, o, o, less(-1.0, o)
     step, before = lift(1e300, o), lift(1e300, o)
     for _ in range(tree.most_iterations[0]):
-        if some(going):
-            alive = select(going, lift(1.0, o), o)
-            find_step(tree, alive, w, a)
-            stepped, near = take_step(tree, alive, least, w.left, a)
-            newer, moved = measure(tree, w)
-            moved = maximum(o, moved - noise * newer)
-            residual, change = select(going, newer, residual), select(going, moved, change)
-            before, step, count = select(going, step, before), select(going, stepped, step), count + alive
-            going = goes_on(tree, residual, change, step, before, near)
+        if not some(going):
+            break
+        alive = select(going, lift(1.0, o), o)
+        find_step(tree, alive, w, a)
+        stepped, near = take_step(tree, alive, least, w.left, a)
+        newer, moved = measure(tree, w)
+        moved = maximum(o, moved - noise * newer)
+        residual, change = select(going, newer, residual), select(going, moved, change)
+        before, step, count = select(going, step, before), select(going, stepped, step), count + alive
+        going = goes_on(tree, residual, change, step, before, near)
     for r in range(tree.nm):
         st(forces, r, ld(w.push, r))
     residual, error = maximum(residual, near * tree.rounding[0]), remaining(step, before)
@@ -266,6 +267,7 @@ def converge(tree, still, w):
         st(w.push, r, o)
         st(w.miss, r, lift(1e300, o))
     for _ in range(tree.most_iterations[0]):
-        if some(going):
-            _, change = iterate(tree, select(going, lift(1.0, o), o), w)
-            going = less(still * size, change)
+        if not some(going):
+            break
+        _, change = iterate(tree, select(going, lift(1.0, o), o), w)
+        going = less(still * size, change)

@@ -76,17 +76,18 @@ def _prox_ltls(tree, q, v, tau, active, target, start, rows, w, a, forces, repor
     residual, change, count, near, going = o, o, o, o, less(-1.0, o)
     step, before = lift(1e300, o), lift(1e300, o)
     for _ in range(tree.most_iterations[0]):
-        if some(going):
-            alive = select(going, lift(1.0, o), o)
-            find_step(tree, w, a)
-            solve(tree.joined, nv, w.M, w.pivot, w.step)
-            stepped, near = take_step(tree, alive, least_sizes(tree, o), w.step, a)
-            newer, moved = measure(tree, w)
-            for r in range(tree.nm):
-                w.push[r] = w.push[r] - w.miss[r] * alive / tree.mu[r]
-            residual, change = select(going, newer, residual), select(going, moved, change)
-            before, step, count = select(going, step, before), select(going, stepped, step), count + alive
-            going = goes_on(tree, residual, change, step, before, near)
+        if not some(going):
+            break
+        alive = select(going, lift(1.0, o), o)
+        find_step(tree, w, a)
+        solve(tree.joined, nv, w.M, w.pivot, w.step)
+        stepped, near = take_step(tree, alive, least_sizes(tree, o), w.step, a)
+        newer, moved = measure(tree, w)
+        for r in range(tree.nm):
+            w.push[r] = w.push[r] - w.miss[r] * alive / tree.mu[r]
+        residual, change = select(going, newer, residual), select(going, moved, change)
+        before, step, count = select(going, step, before), select(going, stepped, step), count + alive
+        going = goes_on(tree, residual, change, step, before, near)
     for r in range(tree.nm):
         st(forces, r, w.push[r])
     step = maximum(step, unbalanced(tree, w, a))

@@ -16,7 +16,7 @@ base's acceleration is solved for beside the forces; its inertia never fills the
 | l_i | `left` | acceleration of each row but for that of body i, less what is asked | |
 | lambda | `-lam` | multipliers; `lam` is the force that acts on the body (`push` in the equation) | A |
 | H_i^A, f_i^A | `I`, `-f` | articulated inertia and force | body |
-| | `change`, `acceleration` of the base | its acceleration if its joint stands still, and in the end | body |
+| | `acceleration` | of a body, but for `bias`, what it has while no joint accelerates | body |
 | S_i^T K_i^AT | `share` | torque of each row's unit force at each degree of freedom | |
 
 Rows are kept in the order of the tree: body i supports those of places `first_under[i]` to `end_under[i]`.
@@ -33,17 +33,17 @@ from saltus.constraints.measure import load_rows
 from saltus.constraints.prox_ltl import ROUNDING
 from saltus.constraints.tables import PLACES, constrained
 from saltus.kernel import Layout, fabs, kernel, ld, less, lift, maximum, select, some, st, zero
-from saltus.model.joint_kernels import add_along, carried, component, joint_placement
+from saltus.model.joint_kernels import add_along, component, joint_placement, set_free
 from saltus.model.tree import HEAVY
-from saltus.spatial.algebra import SE3, Force, Motion, Vec2, Vec3, act_force, act_inv, cross_force, power
-from saltus.spatial.inertia import Sym6, act_sym6, add_rigid, as_sym6, column, without
+from saltus.spatial.algebra import SE3, Force, Motion, Vec2, Vec3, act_force, act_inv, power
+from saltus.spatial.inertia import Sym6, act_sym6, add_rigid, as_sym6, force_of, without
 
 SUMMED = 64.0
 """Rounding units of what forces change of a row, that sweeps may leave of one that is met."""
 
 WORK = Layout(
-    nj={"turn": Vec2, "velocity": Motion, "fall": Vec3, "inertia": Sym6, "force": Force, "acceleration": Motion,
-        "change": Motion, "place": SE3},
+    nj={"turn": Vec2, "velocity": Motion, "bias": Motion, "fall": Vec3, "inertia": Sym6, "force": Force,
+        "acceleration": Motion, "change": Motion, "place": SE3},
     nv={"gain": Force, "rate": None, "inverse": None},
     nc={"goal": Motion, "push": Force, "miss": Motion},
     nm={"row": Force, "left": None, "lam": None, "step": None, "missed": None, "scale": None, "reply": Force,
@@ -65,7 +65,7 @@ def _prox_pv(tree, q, v, tau, active, target, start, w, a, forces, report):
     o = zero(q)
     place_and_aim(tree, q, v, active, target, start, w)
     begin_rows(tree, active, start, w)
-    collect_rows(tree, q, v, tau, w)
+    collect_rows(tree, q, tau, w)
     noise = factor_dual(tree, o, w)
     asked = o
     for p in range(tree.nm):
@@ -73,15 +73,16 @@ def _prox_pv(tree, q, v, tau, active, target, start, w, a, forces, report):
     residual, change, count, going = o, o, o, less(-1.0, o)
     before = step = lift(1e300, o)
     for _ in range(tree.most_iterations[0]):
-        if some(going):
-            alive = select(going, lift(1.0, o), o)
-            newer, moved, stepped = iterate(tree, tau, alive, w)
-            moved = maximum(o, moved - noise * newer)
-            stepped = select(less(limit(tree, asked), newer), o, stepped)  # as long as they are missed, that decides
-            residual, change = select(going, newer, residual), select(going, moved, change)
-            before, step, count = select(going, step, before), select(going, stepped, step), count + alive
-            going = goes_on(tree, residual, change, step, before, asked)
-    roll_out(tree, q, v, w, a)
+        if not some(going):
+            break
+        alive = select(going, lift(1.0, o), o)
+        newer, moved, stepped = iterate(tree, tau, alive, w)
+        moved = maximum(o, moved - noise * newer)
+        stepped = select(less(limit(tree, asked), newer), o, stepped)  # as long as they are missed, that decides
+        residual, change = select(going, newer, residual), select(going, moved, change)
+        before, step, count = select(going, step, before), select(going, stepped, step), count + alive
+        going = goes_on(tree, residual, change, step, before, asked)
+    roll_out(tree, q, w, a)
     for p in range(tree.nm):
         st(forces, tree.row_at[p], w.lam[p])
     residual = check_rows(tree, active, forces, w)
@@ -98,8 +99,6 @@ def begin_rows(tree, active, start, w):
         on = ld(active, c)
         w.row[p] = tree.row_force[p] * on
         w.left[p] = -(component(w.goal[c], tree.row_axis[r]) * on)
-        if tree.body_a[c] == 0:
-            w.left[p] = w.left[p] + power(w.acceleration[0], w.row[p])
         w.lam[p], w.missed[p] = ld(start, r) * on, lift(1e300, o)
         for s in range(p + 1):
             st(w.dual, p * tree.nm + s, o)
@@ -107,36 +106,35 @@ def begin_rows(tree, active, start, w):
 
 
 @kernel
-def collect_rows(tree, q, v, tau, w):
+def collect_rows(tree, q, tau, w):
     """To the root: articulated inertias and bias forces, and the rows."""
     o = zero(q)
     I, f = as_sym6(tree.inertia[0], o), Force(Vec3(o, o, o), Vec3(o, o, o))
     for i in range(tree.nj - 1, 0, -1):
-        body, parent, velocity = tree.inertia[i], tree.parent[i], w.velocity[i]
+        body, parent = tree.inertia[i], tree.parent[i]
         if tree.leaf[i]:
             I, f = as_sym6(body, o), Force(Vec3(o, o, o), Vec3(o, o, o))
         else:
             if tree.parent[i + 1] != i:
                 I, f = w.inertia[i], w.force[i]
             I = add_rigid(I, body)
-        f = f + cross_force(velocity, body @ velocity)
-        X, bias = joint_placement(tree, i, q, w.turn[i]), carried(tree, i, velocity, v)
+        f = f + force_of(body, w.velocity[i], w.bias[i])
         if i == tree.base[0]:  # its joint is eliminated beside the forces
             w.inertia[i], w.force[i] = I, f
-            w.change[i] = act_inv(X, w.acceleration[0]) + bias
-            w.acceleration[i] = w.change[i]
+            w.acceleration[i] = w.acceleration[0]
         else:
             for k in range(tree.end[i] - 1, tree.iv[i] - 1, -1):
                 axis = tree.axis[k]
-                u = column(I, axis)
-                inverse = 1.0 / (component(u, axis) + tree.armature[k])
-                gain, torque = u * inverse, ld(tau, k) - component(f, axis)
-                I, f = without(I, u, gain), f + gain * torque
+                gain, inverse, I = set_free(tree, k, I)
+                torque = ld(tau, k) - component(f, axis)
+                f = f + gain * torque
                 w.gain[k], w.rate[k], w.inverse[k] = gain, inverse * torque, inverse
                 free_rows(tree, i, k, gain, inverse, inverse * torque, w)
-            carry_rows(tree, i, X, bias, w)
+            X = joint_placement(tree, i, q, w.turn[i])
+            for p in range(tree.first_under[i], tree.end_under[i]):
+                w.row[p] = act_force(X, w.row[p])
             if parent > 0:
-                I, f = act_sym6(X, I), act_force(X, f + I @ bias)
+                I, f = act_sym6(X, I), act_force(X, f)
                 if not tree.last_child[i]:
                     I, f = I + w.inertia[parent], f + w.force[parent]
                 if parent != i - 1:
@@ -155,18 +153,6 @@ def free_rows(tree, i, k, gain, inverse, rate, w):
         for s in range(tree.first_under[i], p + 1):
             entry = p * tree.nm + s
             st(w.dual, entry, ld(w.dual, entry) + answer * ld(w.share, s * tree.nv + k))
-
-
-@kernel
-def carry_rows(tree, i, X, bias, w):
-    """The rows that body i supports, as forces on its parent."""
-    for p in range(tree.first_under[i], tree.end_under[i]):
-        row, left = w.row[p], w.left[p]
-        left = left + power(bias, row)
-        row = act_force(X, row)
-        if tree.parent[i] == 0:
-            left = left + power(w.acceleration[0], row)
-        w.row[p], w.left[p] = row, left
 
 
 @kernel
@@ -194,11 +180,7 @@ def factor_dual(tree, o, w):
             reply = w.reply[p]
             I = without(I, w.row[p] * -1.0, reply)
         for k in range(tree.end[base] - 1, tree.iv[base] - 1, -1):
-            u = column(I, tree.axis[k])
-            inverse = 1.0 / (component(u, tree.axis[k]) + tree.armature[k])
-            gain = u * inverse
-            I = without(I, u, gain)
-            w.gain[k], w.inverse[k] = gain, inverse
+            w.gain[k], w.inverse[k], I = set_free(tree, k, I)
     return noise
 
 
@@ -249,12 +231,12 @@ def move_base(tree, base, tau, alive, w):
     o = zero(tau)
     first, end = tree.first_under[base], tree.end_under[base]
     motion, step = w.acceleration[base], Motion(Vec3(o, o, o), Vec3(o, o, o))
-    f, joint = w.force[base] + w.inertia[base] @ motion, motion - w.change[base]
+    f = w.force[base] + w.inertia[base] @ motion
     for p in range(first, end):
         f = f - w.row[p] * (w.lam[p] + w.step[p])
     for k in range(tree.end[base] - 1, tree.iv[base] - 1, -1):
         axis = tree.axis[k]
-        torque = ld(tau, k) - tree.armature[k] * component(joint, axis) - component(f, axis)
+        torque = ld(tau, k) - tree.armature[k] * component(motion, axis) - component(f, axis)
         f = f + w.gain[k] * torque
         w.rate[k] = w.inverse[k] * torque
     for k in range(tree.iv[base], tree.end[base]):
@@ -265,16 +247,15 @@ def move_base(tree, base, tau, alive, w):
 
 
 @kernel
-def roll_out(tree, q, v, w, a):
+def roll_out(tree, q, w, a):
     """To the leaves: accelerations under the forces of the constraints."""
     for i in range(1, tree.nj):
         if i == tree.base[0]:
-            motion = w.acceleration[i] - w.change[i]
             for k in range(tree.iv[i], tree.end[i]):
-                st(a, k, component(motion, tree.axis[k]))
+                st(a, k, component(w.acceleration[i], tree.axis[k]))
         else:
             X = joint_placement(tree, i, q, w.turn[i])
-            acceleration = act_inv(X, w.acceleration[tree.parent[i]]) + carried(tree, i, w.velocity[i], v)
+            acceleration = act_inv(X, w.acceleration[tree.parent[i]])
             for k in range(tree.iv[i], tree.end[i]):
                 torque = zero(q)
                 for p in range(tree.first_under[i], tree.end_under[i]):
@@ -303,8 +284,7 @@ def check_balance(tree, q, tau, a, w):
     that of joints which move a constraint."""
     o = zero(q)
     for i in range(1, tree.nj):
-        body, velocity = tree.inertia[i], w.velocity[i]
-        w.force[i] = body @ w.acceleration[i] + cross_force(velocity, body @ velocity)
+        w.force[i] = force_of(tree.inertia[i], w.velocity[i], w.bias[i] + w.acceleration[i])
         c = tree.held[i]
         while c >= 0:
             w.force[i] = w.force[i] - act_force(tree.place_a[c], w.push[c])

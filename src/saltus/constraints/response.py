@@ -17,9 +17,9 @@ from __future__ import annotations
 
 from saltus.constraints.tables import NODES, PLACES, SUPPORTS, constrained
 from saltus.kernel import Layout, kernel, ld, lift, st, zero
-from saltus.model.joint_kernels import add_along, component, joint_placement, joint_turn
+from saltus.model.joint_kernels import add_along, component, joint_placement, joint_turn, set_free
 from saltus.spatial.algebra import Force, Motion, Vec2, Vec3, act_force, act_inv, power
-from saltus.spatial.inertia import Sym6, act_sym6, add_rigid, as_sym6, column, scaled, without
+from saltus.spatial.inertia import Sym6, act_sym6, add_rigid, as_sym6, scaled
 
 WORK = Layout(
     nj={"turn": Vec2, "inertia": Sym6, "force": Force, "acceleration": Motion}, nv={"gain": Force, "rate": None}
@@ -74,10 +74,9 @@ def collect(tree, q, active, x, w):
                 I = I + scaled(tree.stiffness[c], ld(active, c))
                 c = tree.next_held[c]
         for k in range(tree.end[i] - 1, tree.iv[i] - 1, -1):
-            u = column(I, tree.axis[k])
-            inverse = 1.0 / (component(u, tree.axis[k]) + tree.armature[k])
-            gain, torque = u * inverse, -component(f, tree.axis[k])
-            I, f = without(I, u, gain), f + gain * torque
+            gain, inverse, I = set_free(tree, k, I)
+            torque = -component(f, tree.axis[k])
+            f = f + gain * torque
             w.gain[k], w.rate[k] = gain, inverse * torque
         w.turn[i] = joint_turn(tree, i, q)
         if parent > 0:

@@ -217,7 +217,7 @@ def accelerate_along(tree, q, w, d, da):
     _aba,
     SLOPES.extended(nv={"rate": None}),
     articulate_and_weigh,
-    ABA_WORK.extended(nj=LOAD, nv={"pivot": None}),
+    ABA_WORK.extended(nj={**LOAD, "acceleration": Motion}, nv={"pivot": None}),
 )
 def _aba_along(tree, q, v, tau, forces, dq, dv, dtau, dforces, w, d, a, da):
     move_along(tree, q, v, a, dq, dv, None, dforces, None, w, d)

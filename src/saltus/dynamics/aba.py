@@ -24,14 +24,14 @@ from saltus.arrays import Array, ArrayLike, OnInvalid
 from saltus.dynamics.crba import crba
 from saltus.dynamics.rnea import external_force, nonlinear_effects
 from saltus.kernel import Layout, kernel, ld, st, zero
-from saltus.model.joint_kernels import add_along, add_motion, carried, component, joint_placement, joint_turn
+from saltus.model.joint_kernels import add_along, add_motion, carried, component, joint_placement, joint_turn, set_free
 from saltus.model.model import Model
 from saltus.model.tree import HEAVY, algorithm
-from saltus.spatial.algebra import Force, Motion, Vec2, Vec3, act_force, act_inv, cross_force, power
-from saltus.spatial.inertia import Sym6, act_sym6, add_rigid, as_sym6, column, without
+from saltus.spatial.algebra import Force, Motion, Vec2, Vec3, act_force, act_inv, power
+from saltus.spatial.inertia import Sym6, act_sym6, add_rigid, as_sym6, force_of
 
 WORK = Layout(
-    nj={"turn": Vec2, "velocity": Motion, "inertia": Sym6, "force": Force, "acceleration": Motion},
+    nj={"turn": Vec2, "velocity": Motion, "bias": Motion, "force": Force, "inertia": Sym6, "jump": Motion},
     nv={"gain": Force, "free_rate": None},
 )
 
@@ -42,67 +42,62 @@ def articulate(tree, q, v, tau, forces, w, a, kept):
 
     `kept` is None, or where inverse pivots are kept for derivatives; then so are the accelerations of all bodies."""
     o, g = zero(q), tree.gravity[0]
-    velocity = acceleration = Motion(Vec3(o, o, o), Vec3(o, o, o))
-    if v is not None:
-        acceleration = Motion(Vec3(o - g.x, o - g.y, o - g.z), Vec3(o, o, o))
-    w.velocity[0], w.acceleration[0] = velocity, acceleration
+    none, still = Force(Vec3(o, o, o), Vec3(o, o, o)), Motion(Vec3(o, o, o), Vec3(o, o, o))
+    velocity, bias = still, Motion(Vec3(o - g.x, o - g.y, o - g.z), Vec3(o, o, o))
+    w.velocity[0], w.bias[0], w.jump[0] = velocity, bias, still
 
-    for i in range(1, tree.nj):  # to the leaves: velocities
-        turn = joint_turn(tree, i, q)
+    for i in range(1, tree.nj):  # to the leaves: velocities, and accelerations while joints have none
+        turn, parent = joint_turn(tree, i, q), tree.parent[i]
         w.turn[i] = turn
         if v is not None:
             X = joint_placement(tree, i, q, turn)
-            if tree.parent[i] != i - 1:
-                velocity = w.velocity[tree.parent[i]]
+            if parent != i - 1:
+                velocity, bias = w.velocity[parent], w.bias[parent]
             velocity = add_motion(tree, i, act_inv(X, velocity), v)
-            w.velocity[i] = velocity
+            bias = act_inv(X, bias) + carried(tree, i, velocity, v)
+            w.velocity[i], w.bias[i] = velocity, bias
 
-    I, f = as_sym6(tree.inertia[0], o), Force(Vec3(o, o, o), Vec3(o, o, o))
-    for i in range(tree.nj - 1, 0, -1):  # to the root: articulated inertias and bias forces
+    I, f = as_sym6(tree.inertia[0], o), none
+    for i in range(tree.nj - 1, 0, -1):  # to the root: articulated inertias, and what is left of forces
         body, parent = tree.inertia[i], tree.parent[i]
         if tree.leaf[i]:
-            I, f = as_sym6(body, o), Force(Vec3(o, o, o), Vec3(o, o, o))
+            I, f = as_sym6(body, o), none
         else:
             if tree.parent[i + 1] != i:
                 I, f = w.inertia[i], w.force[i]
             I = add_rigid(I, body)
         if v is not None:
-            velocity = w.velocity[i]
-            f = f + cross_force(velocity, body @ velocity)
+            f = f + force_of(body, w.velocity[i], w.bias[i])
         if forces is not None:
             f = f - external_force(tree, i, forces)
         for k in range(tree.end[i] - 1, tree.iv[i] - 1, -1):
-            axis = tree.axis[k]
-            u = column(I, axis)
-            inverse = 1.0 / (component(u, axis) + tree.armature[k])
-            gain, torque = u * inverse, ld(tau, k) - component(f, axis)
-            I, f = without(I, u, gain), f + gain * torque
+            gain, inverse, I = set_free(tree, k, I)
+            torque = ld(tau, k) - component(f, tree.axis[k])
+            f = f + gain * torque
             w.gain[k], w.free_rate[k] = gain, inverse * torque
             if kept is not None:
                 kept[k] = inverse
         if parent > 0:
             X = joint_placement(tree, i, q, w.turn[i])
-            if v is not None:
-                f = f + I @ carried(tree, i, velocity, v)
             I, f = act_sym6(X, I), act_force(X, f)
             if not tree.last_child[i]:
                 I, f = I + w.inertia[parent], f + w.force[parent]
             if parent != i - 1:
                 w.inertia[parent], w.force[parent] = I, f
 
+    jump = still
     for i in range(1, tree.nj):  # to the leaves: accelerations
-        X = joint_placement(tree, i, q, w.turn[i])
         if tree.parent[i] != i - 1:
-            acceleration = w.acceleration[tree.parent[i]]
-        acceleration = act_inv(X, acceleration)
-        if v is not None:
-            acceleration = acceleration + carried(tree, i, w.velocity[i], v)
+            jump = w.jump[tree.parent[i]]
+        jump = act_inv(joint_placement(tree, i, q, w.turn[i]), jump)
         for k in range(tree.iv[i], tree.end[i]):
-            rate = w.free_rate[k] - power(acceleration, w.gain[k])
+            rate = w.free_rate[k] - power(jump, w.gain[k])
             st(a, k, rate)
-            acceleration = add_along(acceleration, tree.axis[k], rate)
-        if kept is not None or not tree.leaf[i]:
-            w.acceleration[i] = acceleration
+            jump = add_along(jump, tree.axis[k], rate)
+        if tree.fork[i]:
+            w.jump[i] = jump
+        if kept is not None:
+            w.acceleration[i] = w.bias[i] + jump
 
 
 @algorithm(

@@ -19,7 +19,8 @@ from saltus.kernel import Layout, kernel, ld, st, zero
 from saltus.model.joint_kernels import add_motion, carried, joint_placement, joint_turn, project
 from saltus.model.model import Model
 from saltus.model.tree import LIGHT, algorithm
-from saltus.spatial.algebra import Force, Motion, Vec2, Vec3, act_force, act_inv, cross_force, turn_back
+from saltus.spatial.algebra import Force, Motion, Vec2, Vec3, act_force, act_inv, turn_back
+from saltus.spatial.inertia import force_of
 
 WORK = Layout(nj={"turn": Vec2, "velocity": Motion, "acceleration": Motion, "force": Force})
 
@@ -34,7 +35,7 @@ def external_force(tree, i, forces):
 @kernel
 def newton_euler(tree, q, v, a, forces, w, tau, kept):
     """The two sweeps; v, a and forces may be None, which stands for zero. `kept`: see `transmit`."""
-    move(tree, q, v, a, forces, w)
+    move(tree, q, v, a, forces, w, kept)
     transmit(tree, q, w, tau, kept)
     if a is not None:
         for k in range(tree.nv):
@@ -42,7 +43,7 @@ def newton_euler(tree, q, v, a, forces, w, tau, kept):
 
 
 @kernel
-def move(tree, q, v, a, forces, w):
+def move(tree, q, v, a, forces, w, kept):
     """To the leaves: velocities, accelerations, and the forces they need."""
     o, g = zero(q), tree.gravity[0]
     velocity = Motion(Vec3(o, o, o), Vec3(o, o, o))
@@ -61,11 +62,12 @@ def move(tree, q, v, a, forces, w):
         if v is not None:
             velocity = add_motion(tree, i, act_inv(X, velocity), v)
             acceleration = acceleration + carried(tree, i, velocity, v)
-        force = body @ acceleration + cross_force(velocity, body @ velocity)
+        force = body @ acceleration if v is None else force_of(body, velocity, acceleration)
         if forces is not None:
             force = force - external_force(tree, i, forces)
         w.turn[i], w.force[i] = turn, force
-        w.velocity[i], w.acceleration[i] = velocity, acceleration
+        if kept is not None or tree.fork[i]:
+            w.velocity[i], w.acceleration[i] = velocity, acceleration
 
 
 @kernel

@@ -11,10 +11,12 @@ from __future__ import annotations
 import ast
 import operator
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any
 
 from saltus.kernel.expressions import OPERATORS, Conflict
 from saltus.kernel.limbs import side_by_side
+from saltus.kernel.order import as_needed
 from saltus.kernel.tuples import NUMBER_CLASSES
 from saltus.kernel.values import INT, Column, Group, Known, Real, Span, Value, is_integer, kind_of
 from saltus.kernel.walk import Loop, Walk, quoted
@@ -33,6 +35,8 @@ class Evaluation(Walk):
     def __init__(self, compiler: Any, function: Any, types: tuple[Any, ...]) -> None:
         super().__init__(compiler, function, types)
         self.env[CELLS] = {}
+        self.spans: list[tuple[int, int]] = []
+        """The lines of each round of loops that were unrolled, but for loops within others."""
         self.ends_at: list[tuple[int, dict[str, Any]]] = []
         """Of each `return`, the line where its jump belongs, and the environment it leaves."""
 
@@ -64,7 +68,7 @@ class Evaluation(Walk):
 
     def take_over(self, other: Evaluation) -> None:
         """Go on writing where the other stopped."""
-        self.lines, self.names, self.labels = other.lines, other.names, other.labels
+        self.lines, self.names, self.labels, self.spans = other.lines, other.names, other.labels, other.spans
         self.label, self.open, self.ends = other.label, other.open, other.ends
 
     def do_Return(self, node: ast.Return) -> None:
@@ -113,8 +117,9 @@ class Evaluation(Walk):
     def unroll_limbs(self, node: ast.For, parts: Sequence[Any]) -> None:
         """A loop over joints: what it does alike for several limbs is done for all of them at a time."""
         if not self.compiler.limbs:
-            outer, self.rounds = self.rounds, None
+            outer, self.rounds = self.rounds, []
             self.unroll(node, parts)
+            self.note_spans()
             self.rounds = outer
             return
         self.compiler.limbs, label, self.rounds = False, self.label, []  # not the loops within
@@ -124,6 +129,16 @@ class Evaluation(Walk):
             ends = [*starts[1:], len(self.lines)]
             rounds = [list(filter(None, self.lines[a:b])) for a, b in zip(starts, ends, strict=True)]
             self.lines[starts[0] :] = side_by_side(rounds, self.new_name, self.widened)
+
+    def note_spans(self) -> None:
+        """Where the rounds are of the loop just unrolled; what was there before was part of it, or is gone."""
+        starts = [*(self.rounds or ()), len(self.lines)]
+        while self.spans and self.spans[-1][1] > starts[0]:
+            self.spans.pop()
+        self.spans += pairwise(starts)
+
+    def arranged(self) -> Sequence[str]:
+        return list(filter(None, as_needed(self.lines, self.spans) if self.module.gpu else self.lines))
 
     def widened(self, name: str, width: int) -> str:
         """A function of numbers, or one of LLVM's, for so many lanes."""

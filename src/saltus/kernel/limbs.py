@@ -170,7 +170,7 @@ def side_by_side(
 ) -> list[str]:
     """The lines of all rounds of a loop, equal limbs in vectors. `widened`: the name of a function for some lanes."""
     kinds = [Counter(VARYING.sub("?", line) for line in lines) for lines in rounds]
-    names = [[NAMES.findall(line) for line in lines] for lines in rounds]
+    names = [[given_first(line) for line in lines] for lines in rounds]
     result: list[str] = []
     start = 0
     while start < len(rounds):
@@ -191,6 +191,11 @@ def side_by_side(
     return result
 
 
+def given_first(line: str) -> list[str]:
+    """The name that a line defines, "" if it defines none, and those that it uses."""
+    return NAMES.findall(line) if " = " in line else ["", *NAMES.findall(line)]
+
+
 def candidates(kinds: Sequence[Counter[str]], start: int) -> list[tuple[int, int]]:
     """Lengths and numbers of limbs that may be equal, from a round on; most rounds first, then most limbs."""
     left, found = len(kinds) - start, list[tuple[int, int]]()
@@ -209,10 +214,10 @@ def candidates(kinds: Sequence[Counter[str]], start: int) -> list[tuple[int, int
 
 def are_apart(limbs: Sequence[Sequence[Sequence[Sequence[str]]]]) -> bool:
     """Whether little of any limb follows from what others give, by the names of each line: else they follow each other."""
-    gives = [{line[0] for lines in limb for line in lines if line} for limb in limbs]
+    gives = [{line[0] for lines in limb for line in lines} for limb in limbs]
     for k, limb in enumerate(limbs):
         from_others = set[str]().union(*gives[:k], *gives[k + 1 :])
-        lines = [line for lines in limb for line in lines if line]
+        lines = [line for lines in limb for line in lines]
         bound = 0
         for line in lines:
             if any(name in from_others for name in line[1:]):

@@ -53,6 +53,7 @@ CODE = (
     "limbs",
     "memory",
     "number",
+    "order",
     "primitives",
     "push",
     "push_along",

@@ -286,6 +286,13 @@ def _some(walk: Expressions, condition: Any) -> Any:
     return Value(BOOL, walk.op(f"icmp ne i{width} {bits}, 0"))
 
 
+@primitive(scalar.is_zero)
+def _is_zero(walk: Expressions, x: Any) -> Any:
+    if not is_of(x, None):
+        raise RefusedError(f"expected a number, found {x.type}")
+    return Known(walk.keeps and isinstance(x, Known) and x.value == 0)
+
+
 @primitive(scalar.lift)
 def _lift(walk: Expressions, x: Any, like: Any) -> Any:
     if (isinstance(like, Known) and is_plain(like) and is_of(x, None)) or (walk.keeps and isinstance(x, Known)):

@@ -77,6 +77,13 @@ def some(condition: Any) -> bool:
 
 
 @elementary
+def is_zero(x: Scalar) -> bool:
+    """Whether a number is known to be 0 where code is compiled for one robot, so that what it spoils can be spared; False
+    where that is not known: a condition for `if`."""
+    return isinstance(x, (int, float)) and x == 0.0
+
+
+@elementary
 def lift(x: Scalar, like: Scalar) -> Scalar:
     """The constant x as a number of the type of `like`; tuples leaf by leaf."""
     return x

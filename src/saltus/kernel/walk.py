@@ -123,11 +123,15 @@ class Walk(Expressions):
         whole = [
             f"define {kind} {back} @{quoted(name)}({head}) {attributes}{{",
             "entry:",
-            *filter(None, self.lines),
+            *self.arranged(),
             "}",
         ]
         self.module.functions.append("\n".join(whole))
         return Made(name, result.type)
+
+    def arranged(self) -> Sequence[str]:
+        """The lines, as they are to stand in the function."""
+        return list(filter(None, self.lines))
 
     def leave(self) -> Any:
         """The end of the function, where all its returns meet."""

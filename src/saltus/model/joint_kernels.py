@@ -6,8 +6,9 @@ the others go through their axes one by one.
 
 from __future__ import annotations
 
-from saltus.kernel import fabs, kernel, ld, less, lift, select, sincos, st, zero
-from saltus.spatial.algebra import SE3, Mat3, Motion, Quat, Vec2, Vec3, cross, cross_motion, transpose
+from saltus.kernel import fabs, is_zero, kernel, ld, less, lift, select, sincos, st, zero
+from saltus.spatial.algebra import SE3, Force, Mat3, Motion, Quat, Vec2, Vec3, cross, cross_motion, transpose
+from saltus.spatial.inertia import column, without, without_axis
 from saltus.spatial.quaternion import rotation
 
 UNIVERSE, REVOLUTE, CONTINUOUS, PRISMATIC, PLANAR, SPHERICAL, TRANSLATION, FREE_FLYER = range(8)
@@ -163,6 +164,31 @@ def add_along(m, axis, x):
     if axis == 3:
         return Motion(m.lin, Vec3(m.ang.x + x, m.ang.y, m.ang.z))
     return Motion(m.lin, Vec3(m.ang.x, m.ang.y + x, m.ang.z))
+
+
+@kernel
+def set_free(tree, k, I):
+    """Degree of freedom k moves freely: its gain u / d, the inverse pivot 1 / d, and what is left of I, I - u u^T / d.
+
+    Without armature the gain is 1 along the axis itself, of which nothing is left: code for one robot need not compute it.
+    """
+    axis, armature = tree.axis[k], tree.armature[k]
+    u = column(I, axis)
+    inverse = 1.0 / (component(u, axis) + armature)
+    gain = u * inverse
+    left = without(I, u, gain)
+    if is_zero(armature):
+        return with_component(gain, axis, 1.0), inverse, without_axis(left, axis)
+    return gain, inverse, left
+
+
+@kernel
+def with_component(f, axis, x):
+    """A force whose component `axis` (0 to 5, linear first), which is known, is x."""
+    return Force(
+        Vec3(x if axis == 0 else f.lin.x, x if axis == 1 else f.lin.y, x if axis == 2 else f.lin.z),
+        Vec3(x if axis == 3 else f.ang.x, x if axis == 4 else f.ang.y, x if axis == 5 else f.ang.z),
+    )
 
 
 @kernel

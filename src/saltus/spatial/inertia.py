@@ -52,6 +52,17 @@ def _(I, v): return Force(I.A @ v.lin + I.B @ v.ang, turn_back(I.B, v.lin) + I.C
 
 
 @kernel
+def force_of(I, v, a):
+    """I a + v x* I v: what moves a rigid body, by the acceleration u of its origin as one sees it from outside.
+
+    Of v x* I v the moment is w x J w + h x (w x v), by Jacobi's identity.
+    """
+    w, h = v.ang, I.h
+    u = a.lin + cross(w, v.lin)
+    return Force(u * I.m + cross(a.ang, h) + cross(w, cross(w, h)), I.J @ a.ang + cross(w, I.J @ w) + cross(h, u))
+
+
+@kernel
 def rotate_sym(R, S):
     """R S R^T"""
     a = S @ Vec3(R.xx, R.xy, R.xz)
@@ -167,6 +178,29 @@ def without(I, u, k):
              B.zx - x.z * b.x, B.zy - x.z * b.y, B.zz - x.z * b.z),
         Sym3(C.xx - y.x * b.x, C.xy - y.x * b.y, C.xz - y.x * b.z, C.yy - y.y * b.y, C.yz - y.y * b.z, C.zz - y.z * b.z),
     )  # fmt: skip
+
+
+@kernel
+def without_axis(I, axis):
+    """I with nothing along an axis (0 to 5, linear first), which is known."""
+    A, B, C = I.A, I.B, I.C
+    return Sym6(
+        Sym3(but(A.xx, axis, 0, 0), but(A.xy, axis, 0, 1), but(A.xz, axis, 0, 2),
+             but(A.yy, axis, 1, 1), but(A.yz, axis, 1, 2), but(A.zz, axis, 2, 2)),
+        Mat3(but(B.xx, axis, 0, 3), but(B.xy, axis, 0, 4), but(B.xz, axis, 0, 5),
+             but(B.yx, axis, 1, 3), but(B.yy, axis, 1, 4), but(B.yz, axis, 1, 5),
+             but(B.zx, axis, 2, 3), but(B.zy, axis, 2, 4), but(B.zz, axis, 2, 5)),
+        Sym3(but(C.xx, axis, 3, 3), but(C.xy, axis, 3, 4), but(C.xz, axis, 3, 5),
+             but(C.yy, axis, 4, 4), but(C.yz, axis, 4, 5), but(C.zz, axis, 5, 5)),
+    )  # fmt: skip
+
+
+@kernel
+def but(x, axis, row, column):
+    """0 in the row and column of an axis, elsewhere x."""
+    if axis == row or axis == column:
+        return 0.0
+    return x
 
 
 @kernel
