@@ -18,7 +18,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from saltus.constraints.report import Status
-from saltus.kernel import Scalar, fabs, kernel, less, lift, maximum, minimum, select, st
+from saltus.kernel import Scalar, fabs, kernel, largest, less, lift, maximum, minimum, select, st
 
 SHRINKING = 0.9
 """Steps that are not below so much of the one before are what rounding makes."""
@@ -57,12 +57,12 @@ def least_sizes(tree, o):
 @kernel
 def sized(tree, k, step, acceleration, s):
     """Sizes with those of degree of freedom k."""
-    step, size, lever, reach = fabs(step), fabs(acceleration), tree.lever[k], tree.reach[k]
+    lever, reach = tree.lever[k], tree.reach[k]
     return Sizes(
-        maximum(s.step, step * reach),
-        maximum(s.all, size * reach),
-        maximum(s.near_step, step * lever),
-        maximum(s.near, size * lever),
+        largest(s.step, step * reach),
+        largest(s.all, acceleration * reach),
+        largest(s.near_step, step * lever),
+        largest(s.near, acceleration * lever),
     )
 
 

@@ -41,7 +41,7 @@ from saltus.constraints.dense import factor_block, solve_block
 from saltus.constraints.report import Reported
 from saltus.constraints.system import AXES, BODIES, aim_rows, move_accelerated, take_rows
 from saltus.constraints.tables import MOVERS, PASSIVE, constrained
-from saltus.kernel import Layout, fabs, kernel, ld, less, lift, maximum, minimum, select, some, st, zero
+from saltus.kernel import Layout, kernel, largest, ld, less, lift, maximum, minimum, select, some, st, zero
 from saltus.spatial.algebra import Force, Vec3, power
 
 WORK = Layout(
@@ -85,7 +85,7 @@ def _inverse_dynamics(tree, q, v, a, active, rows, w, tau, forces, report):
 
     size = o
     for k in range(nv):
-        size = maximum(size, fabs(ld(w.torque, k)))
+        size = largest(size, ld(w.torque, k))
     # Forces have no natural size as accelerations have gravity: those of a light robot are held to less.
     allowed = maximum(tree.tolerance[0] * minimum(size, lift(1.0, o)), tree.rounding[0] * size)
     residual, change, count, going = o, o, o, less(-1.0, o)
@@ -159,7 +159,7 @@ def share(tree, alive, w):
         left = w.torque[k]
         for r in range(tree.nm):
             left = left - ld(w.J, r * nv + k) * ld(w.push, r)
-        residual = maximum(residual, fabs(left))
-        change = maximum(change, fabs(left - ld(w.left, i)))
+        residual = largest(residual, left)
+        change = largest(change, left - ld(w.left, i))
         st(w.left, i, left)
     return residual, change

@@ -31,7 +31,7 @@ from saltus.constraints.prox_ltls import take_step
 from saltus.constraints.system import AXES, BODIES, aim_rows, collect_bodies, move_bodies, take_rows
 from saltus.constraints.tables import MOVERS, constrained
 from saltus.dynamics.ltl import factor, solve_lower, solve_upper
-from saltus.kernel import Layout, fabs, kernel, ld, less, lift, maximum, select, some, st, zero
+from saltus.kernel import Layout, kernel, largest, ld, less, lift, maximum, select, some, st, zero
 
 ROUNDING = 2e-15
 """Of the solution of a dense system, by its condition. Contradictory constraints are left with the same at every iteration,
@@ -179,7 +179,7 @@ def measure(tree, w):
                 k = tree.mover[n]
                 moved = moved + ld(w.plain, r * tree.nv + k) * w.left[k]
             miss = ld(w.miss, r) - moved
-            residual, change = maximum(residual, fabs(miss)), maximum(change, fabs(moved))
+            residual, change = largest(residual, miss), largest(change, moved)
             st(w.miss, r, miss)
     return residual, change
 
@@ -250,8 +250,8 @@ def iterate(tree, alive, w):
     for r in range(tree.nm):
         step = (ld(w.step, r) - ld(w.push, r)) * alive
         miss = tree.mu[r] * step
-        residual = maximum(residual, fabs(miss))
-        change = maximum(change, fabs(miss - ld(w.miss, r)))
+        residual = largest(residual, miss)
+        change = largest(change, miss - ld(w.miss, r))
         st(w.miss, r, miss)
         st(w.push, r, ld(w.push, r) + step)
     return residual, change
@@ -263,7 +263,7 @@ def converge(tree, still, w):
     o = zero(w.goal)
     size, going = o, less(-1.0, o)
     for r in range(tree.nm):
-        size = maximum(size, fabs(ld(w.goal, r)))
+        size = largest(size, ld(w.goal, r))
         st(w.push, r, o)
         st(w.miss, r, lift(1e300, o))
     for _ in range(tree.most_iterations[0]):

@@ -38,7 +38,7 @@ from saltus.constraints.convergence import (
 from saltus.constraints.system import AXES, BODIES, aim_rows, move_bodies, take_rows
 from saltus.constraints.tables import MOVERS, constrained
 from saltus.dynamics.ltl import factor, solve
-from saltus.kernel import Layout, fabs, kernel, ld, less, lift, maximum, select, some, st, zero
+from saltus.kernel import Layout, kernel, largest, ld, less, lift, maximum, select, some, st, zero
 from saltus.spatial.algebra import Force, Vec3, power
 from saltus.spatial.inertia import Sym6, act_sym6, as_sym6, scaled
 
@@ -162,11 +162,11 @@ def unbalanced(tree, w, a):
         for r in range(tree.first_row[c], tree.end_row[c]):
             add_row(tree, c, r, w.push[r], w, w.step)
     for k in range(tree.nv):
-        size = maximum(size, maximum(fabs(w.step[k]), fabs(w.rest[k])))
+        size = largest(largest(size, w.step[k]), w.rest[k])
         w.step[k] = w.step[k] + w.rest[k]
     subtract_inertia(tree, w, a)
     for k in range(tree.nv):
-        left = maximum(left, fabs(w.step[k]))
+        left = largest(left, w.step[k])
     return left / (size + NOTHING)
 
 
@@ -219,6 +219,6 @@ def measure(tree, w):
                 k = tree.mover[n]
                 moved = moved + ld(w.J, r * tree.nv + k) * w.step[k]
             miss = w.miss[r] + moved
-            residual, change = maximum(residual, fabs(miss)), maximum(change, fabs(moved))
+            residual, change = largest(residual, miss), largest(change, moved)
             w.miss[r] = miss
     return residual, change

@@ -32,7 +32,7 @@ from saltus.constraints.dense import factor_block, solve_block
 from saltus.constraints.measure import load_rows
 from saltus.constraints.prox_ltl import ROUNDING
 from saltus.constraints.tables import PLACES, constrained
-from saltus.kernel import Layout, fabs, kernel, ld, less, lift, maximum, select, some, st, zero
+from saltus.kernel import Layout, kernel, largest, ld, less, lift, maximum, select, some, st, zero
 from saltus.model.joint_kernels import add_along, component, joint_placement, set_free
 from saltus.model.tree import HEAVY
 from saltus.spatial.algebra import SE3, Force, Motion, Vec2, Vec3, act_force, act_inv, power
@@ -69,7 +69,7 @@ def _prox_pv(tree, q, v, tau, active, target, start, w, a, forces, report):
     noise = factor_dual(tree, o, w)
     asked = o
     for p in range(tree.nm):
-        asked = maximum(asked, fabs(w.left[p]))
+        asked = largest(asked, w.left[p])
     residual, change, count, going = o, o, o, less(-1.0, o)
     before = step = lift(1e300, o)
     for _ in range(tree.most_iterations[0]):
@@ -188,7 +188,7 @@ def factor_dual(tree, o, w):
 def iterate(tree, tau, alive, w):
     """One step of the proximal method, from what forces and the base's acceleration leave; it leaves mu times the step.
     Returns that, its change, and the largest step of a force by their size: a small mu meets constraints before it."""
-    residual = change = largest = size = zero(tau)
+    residual = change = stepped = size = zero(tau)
     first, base = 0, tree.base[0]
     while first < tree.nm:
         end = tree.block_end[first]
@@ -203,11 +203,11 @@ def iterate(tree, tau, alive, w):
     for p in range(tree.nm):
         step = w.step[p] * alive
         miss = step * tree.mu[tree.row_at[p]]
-        residual = maximum(residual, fabs(miss))
-        change = maximum(change, fabs(miss - w.missed[p]))
+        residual = largest(residual, miss)
+        change = largest(change, miss - w.missed[p])
         w.missed[p], w.lam[p] = miss, w.lam[p] + step
-        largest, size = maximum(largest, fabs(step)), maximum(size, fabs(w.lam[p]))
-    return residual, change, largest / (size + NOTHING)
+        stepped, size = largest(stepped, step), largest(size, w.lam[p])
+    return residual, change, stepped / (size + NOTHING)
 
 
 @kernel

@@ -5,7 +5,21 @@ from saltus.kernel.dual import Dual
 from saltus.kernel.memory import ONE, Layout, ld, st, st_symmetric, tail, zero
 from saltus.kernel.number import F32, F64, Number
 from saltus.kernel.quad import Quad, four, quad
-from saltus.kernel.scalar import atan2, fabs, floor, is_zero, less, lift, maximum, minimum, select, sincos, some, sqrt
+from saltus.kernel.scalar import (
+    atan2,
+    fabs,
+    floor,
+    is_zero,
+    largest,
+    less,
+    lift,
+    maximum,
+    minimum,
+    select,
+    sincos,
+    some,
+    sqrt,
+)
 from saltus.kernel.tables import Configurations, Filled, Part, Tables, Varied
 from saltus.kernel.tuples import Scalar, defines, kernel
 
@@ -34,6 +48,7 @@ __all__ = [
     "four",
     "is_zero",
     "kernel",
+    "largest",
     "ld",
     "less",
     "lift",

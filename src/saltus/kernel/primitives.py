@@ -351,6 +351,25 @@ PRIMITIVES[scalar.minimum] = _by_extreme("minimum", min)
 PRIMITIVES[scalar.maximum] = _by_extreme("maximum", max)
 
 
+@primitive(scalar.largest)
+def _largest(walk: Expressions, size: Any, x: Any) -> Any:
+    """The bits of numbers without sign are in their order, NaN behind all others."""
+    ty = wider(walk, size, x)
+    if ty is None:
+        return NotImplemented
+    if walk.keeps and isinstance(size, Known) and isinstance(x, Known):
+        return Known(max(float(size.value), abs(float(x.value))))
+    if ty.width == 1 and not walk.module.gpu:  # integers have registers of their own there
+        return apply(walk, PRIMITIVES[scalar.maximum], [size, apply(walk, PRIMITIVES[scalar.fabs], [x])])
+    (leaf,), one = ty.leaves, f"i{ty.bits}"
+    word = f"<{ty.width} x {one}>" if ty.width > 1 else one
+    name = f"llvm.{{}}.{f'v{ty.width}' if ty.width > 1 else ''}f{ty.bits}"
+    found = walk.intrinsic(name.format("fabs"), leaf, [(leaf, walk.real(x, ty))])
+    bits = [(word, walk.op(f"bitcast {leaf} {text} to {word}")) for text in (walk.real(size, ty), found)]
+    larger = walk.intrinsic(f"llvm.smax.{f'v{ty.width}' if ty.width > 1 else ''}{one}", word, bits)
+    return Value(ty, walk.op(f"bitcast {word} {larger} to {leaf}"))
+
+
 def _by_precision(single: Any, double: Any, count: int) -> Emit:
     def emit(walk: Expressions, *values: Any) -> Any:
         if len(values) != count:

@@ -100,6 +100,12 @@ def maximum(x, y):
     return select(less(y, x), x, y)
 
 
+@kernel
+def largest(size, x):
+    """The larger one of a size, which is not negative, and |x|; NaN if one of them is."""
+    return maximum(size, fabs(x))
+
+
 @elementary
 def sincos(x: Scalar) -> tuple[Scalar, Scalar]:
     """(sin x, cos x); NaN for |x| beyond `Number.largest_angle`."""
