@@ -2,8 +2,8 @@
 
     python -m benchmarks.cuda [--robots solo12] [--algorithms aba,crba] [--specialised] [--quick] [--output FILE]
 
-CUDA events are set around ten launches one after the other, so that the time to launch one from Python is hidden behind
-the one before; it is reported apart (`launch`), and limits small batches. Layout `samples` is an array (B, n) as NumPy
+CUDA events are set around a graph of ten launches one after the other: the device's own time. What a launch takes from
+Python is reported apart (`launch`), and limits small batches. Layout `samples` is an array (B, n) as NumPy
 makes it, `numbers` the transpose of an array (n, B), in which neighbouring threads read neighbouring words. Errors are
 relative, of the first samples, against the processor in double precision; of all results, the first one counts.
 
@@ -66,20 +66,24 @@ def empty_like(array: Any, count: int, layout: str, dtype: Any) -> Any:
 
 def time_launches(call: Callable[[], Any], repeats: int) -> tuple[float, float]:
     """The best time of a launch [s], on the device and in Python."""
-    start, end = cupy.cuda.Event(), cupy.cuda.Event()
+    start, end, best = cupy.cuda.Event(), cupy.cuda.Event(), float("inf")
     call()
-    end.record()
-    end.synchronize()
-    best = python = float("inf")
-    for _ in range(repeats):
-        start.record()
-        before = perf_counter()
+    cupy.cuda.Device().synchronize()
+    before = perf_counter()
+    for _ in range(LAUNCHES):
+        call()
+    python = (perf_counter() - before) / LAUNCHES
+    with cupy.cuda.Stream(non_blocking=True) as stream:
+        stream.begin_capture()
         for _ in range(LAUNCHES):
             call()
-        python = min(python, (perf_counter() - before) / LAUNCHES)
-        end.record()
-        end.synchronize()
-        best = min(best, cupy.cuda.get_elapsed_time(start, end) * 1e-3 / LAUNCHES)
+        graph = stream.end_capture()
+        for _ in range(repeats):
+            start.record()
+            graph.launch()
+            end.record()
+            end.synchronize()
+            best = min(best, cupy.cuda.get_elapsed_time(start, end) * 1e-3 / LAUNCHES)
     return best, python
 
 

@@ -22,6 +22,10 @@ from saltus.kernel.walk import Compiler, Walk
 if TYPE_CHECKING:
     from saltus.kernel.algorithm import Algorithm
 
+GPU_OPTIONS = (("-disable-lsr", "true", "false"), ("-nvptx-prec-divf32", "1", "2"))
+"""Of LLVM's writing of PTX, and what they are elsewhere: addresses that run along with a loop take registers, which are few;
+single-precision quotients off by two units in the last place take a fifth of the time of those that are rounded right."""
+
 LEVEL, LEVEL_OF_SLOPES = 2, 3
 """Of LLVM's optimiser: for dual numbers a higher one, by which they run 5 % faster (measured)."""
 
@@ -62,11 +66,13 @@ def ptx(text: str, machine: Any) -> bytes:
     module = llvm.parse_assembly(text)
     module.triple, module.data_layout = machine.triple, str(machine.target_data)
     optimise(module, machine, LEVEL)
-    llvm.set_option("saltus", "-disable-lsr=true")  # addresses that run along with a loop take registers, which are few
+    for option in GPU_OPTIONS:
+        llvm.set_option("saltus", f"{option[0]}={option[1]}")
     try:
         return str(machine.emit_assembly(module)).encode()
     finally:
-        llvm.set_option("saltus", "-disable-lsr=false")
+        for option in GPU_OPTIONS:
+            llvm.set_option("saltus", f"{option[0]}={option[2]}")
 
 
 def optimise(module: Any, machine: Any, level: int) -> None:
