@@ -410,7 +410,11 @@ def method(address: int, name: str, flags: int = METH_FASTCALL) -> _MethodDef:
 
 def builtin(address: int, name: str, handle: Any = ()) -> Any:
     """The Python function at an address, for the model with this handle."""
-    made, known = method(address, name), np.concatenate([constants(), np.asarray(handle, np.int64)])
+    return bound(method(address, name), np.concatenate([constants(), np.asarray(handle, np.int64)]))
+
+
+def bound(made: _MethodDef, own: Any) -> Any:
+    """A builtin that is given an object of its own with every call."""
     new = ctypes.pythonapi.PyCFunction_NewEx
     new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
-    return new(ctypes.addressof(made), known, None)
+    return new(ctypes.addressof(made), own, None)

@@ -131,10 +131,10 @@ def run_batch(
     function = entry(algorithm, plan.number, len(inputs), "many")
     # What threads work on stays alive with their work, even if an interrupt ends the call before them.
     kept = (tables.handle, pointers, meta, flat, outputs, tables)
+    there = tuple(map(address, kept[:3]))
 
-    def work(start: int, stop: int) -> int:
-        memory = scratch(plan.words, plan.dtype)
-        return int(function(*map(address, kept[:3]), address(memory), start, stop))
+    def work(start: int, stop: int, kept: object = kept) -> int:
+        return int(function(*there, address(scratch(plan.words, plan.dtype)), start, stop))
 
     if any(deal(work, plan.count, plan.number.width, plan.paces)):
         refuse(algorithm, model, given, outputs, plan.number)

@@ -1,8 +1,8 @@
 """Threads that share a batch, and the compiled functions that they run.
 
 How long a sample takes is known from the batch before, or from the first packets. If what there is to do is worth waking
-others, it is handed out to them in chunks, as each gets free. Helpers sleep between batches, each on a lock of its own: one
-is awake after some 100 us, of which the caller spends two.
+others, it is handed out to them in chunks, as each gets free. Between batches helpers watch a word for as long as waking one
+takes, some 100 us, of which the caller spends two; then they sleep, each on a lock of its own.
 """
 
 from __future__ import annotations
@@ -10,12 +10,16 @@ from __future__ import annotations
 import functools
 import operator
 import os
+import platform
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import count as counting
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from saltus.kernel import native
 from saltus.kernel.lending import get_threads
@@ -41,24 +45,93 @@ SHARES = 4
 """Chunks that each thread should get at least, so that all end at about the same time."""
 
 
+LOOKS = 4000
+"""Of a thread at a word, before it goes to sleep: 70 to 150 us, by how long a processor pauses."""
+
+WATCH = """
+declare ptr @PyEval_SaveThread()
+declare void @PyEval_RestoreThread(ptr)
+declare void @Py_IncRef(ptr)
+declare void @{pause}
+
+define ptr @"saltus.watch"(ptr %array, ptr %nothing) {{
+entry:
+  %place = getelementptr i8, ptr %array, i64 {data}
+  %word = load ptr, ptr %place
+  %thread = call ptr @PyEval_SaveThread()
+  br label %look
+look:
+  %k = phi i64 [0, %entry], [%next, %wait]
+  %now = load atomic i64, ptr %word acquire, align 8
+  %still = icmp eq i64 %now, 0
+  %left = icmp ult i64 %k, {looks}
+  %stay = and i1 %still, %left
+  br i1 %stay, label %wait, label %end
+wait:
+  call void @{call}
+  %next = add i64 %k, 1
+  br label %look
+end:
+  call void @PyEval_RestoreThread(ptr %thread)
+  call void @Py_IncRef(ptr inttoptr (i64 {none} to ptr))
+  ret ptr inttoptr (i64 {none} to ptr)
+}}
+"""
+PAUSES = {
+    "x86_64": ("llvm.x86.sse2.pause()", "llvm.x86.sse2.pause()"),
+    "aarch64": ("llvm.aarch64.hint(i32)", "llvm.aarch64.hint(i32 1)"),
+}
+
+METH_NOARGS = 4
+
+
+class Signal:
+    """A word that one thread sets, and another one may `watch` for a while until it is, the interpreter free meanwhile."""
+
+    def __init__(self) -> None:
+        self.word = np.zeros(1, np.int64)
+        self.watch: Callable[[], object] = _watcher(self.word)
+
+    def set(self, value: int) -> None:
+        self.word[0] = value
+
+
+def _watcher(word: NDArray[np.int64]) -> Callable[[], object]:
+    """A builtin that looks at a word until it is not 0, or `LOOKS` times."""
+    from saltus.kernel import fastcall
+
+    if not (fastcall.layout_is_known() and platform.machine() in PAUSES):
+        return lambda: None
+    pause, call = PAUSES[platform.machine()]
+    code = WATCH.format(pause=pause, call=call, data=fastcall.DATA, looks=LOOKS, none=id(None))
+    watch: Callable[[], object] = fastcall.bound(
+        fastcall.method(native.link(code, "saltus.watch"), "watch", METH_NOARGS), word
+    )
+    return watch
+
+
 class Helper(threading.Thread):
-    """A thread that sleeps until it is given something to do: `work` is set, `done` cleared, `begin` released."""
+    """A thread that is given something to do: `work` is set, `done` cleared, `begin` released, and then `called` set."""
 
     def __init__(self, number: int) -> None:
         super().__init__(name=f"saltus_{number}", daemon=True)
         self.begin, self.done = threading.Lock(), threading.Event()
+        self.called, self.ended = Signal(), Signal()
         self.begin.acquire()
         self.work: Callable[[], None] | None = None  # None: it ends
 
     def run(self) -> None:
         while True:
+            self.called.watch()
             self.begin.acquire()
             work, self.work = self.work, None
             if work is None:
                 return
             work()
             del work  # what it worked on is not kept until the next time
+            self.called.set(0)
             self.done.set()
+            self.ended.set(1)
 
 
 class Team:
@@ -115,7 +188,7 @@ def deal(work: Callable[[int, int], int], count: int, width: int, paces: list[fl
     paces: the least time [s] that a sample of such batches took, if any did; and it is noted there.
     """
     paces, found, first = [] if paces is None else paces, list[int](), 0
-    stopped, failed = threading.Event(), list[BaseException]()
+    stopped, failed = list[bool](), list[BaseException]()
 
     def timed(start: int, stop: int) -> None:
         begin = time.perf_counter()
@@ -126,10 +199,10 @@ def deal(work: Callable[[int, int], int], count: int, width: int, paces: list[fl
     def share(chunk: int, numbers: Iterator[int]) -> None:
         """Takes chunks as long as there are any."""
         try:
-            while not stopped.is_set() and (start := first + chunk * next(numbers)) < count:
+            while not stopped and (start := first + chunk * next(numbers)) < count:
                 timed(start, min(start + chunk, count))
         except BaseException as error:
-            stopped.set()
+            stopped.append(True)
             failed.append(error)
 
     if not paces or paces[0] * count < WORTH:
@@ -142,16 +215,20 @@ def deal(work: Callable[[int, int], int], count: int, width: int, paces: list[fl
         for helper in helpers:
             helper.work = mine
             helper.done.clear()
+            helper.ended.set(0)
         busy = list[tuple[Helper, None]]()
         try:
             # One call into C: an interrupt comes before or after it, when `busy` has those that were woken.
             busy.extend(zip(helpers, map(RELEASE, [helper.begin for helper in helpers]), strict=True))
+            for helper in helpers:
+                helper.called.set(1)
             mine()
         finally:
             while True:  # an interrupt must not leave threads behind that still write the results
                 try:
-                    stopped.set()
+                    stopped.append(True)
                     for helper, _ in busy:
+                        helper.ended.watch()
                         helper.done.wait()
                     break
                 except KeyboardInterrupt as error:
