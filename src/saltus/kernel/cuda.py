@@ -34,11 +34,14 @@ from saltus.kernel.tables import Filled
 if TYPE_CHECKING:
     from saltus.kernel.algorithm import Algorithm, Spec
 
-ROUNDS, SMALL, OWN = ((4, 128), (3, 168)), (1, 255), (2, 255)
+ROUNDS, SMALL, OWN = ((4, 128), (3, 168)), (1, 255), ((2, 255), (4, 128))
 """Blocks that a multiprocessor runs at a time, and the registers that leaves a thread. Measured on an H200: sixteen warps
 hide more latency than twelve, unless their code keeps more than `SPILLED` bytes out of registers, and twenty have too few. A
-batch that leaves each with four can have all registers, and so has code for one robot, whose workspace they are."""
+batch that leaves each with four can have all registers, and so has code for one robot, whose workspace they are; but where
+it is so `LONG`, in lines of PTX, that it leaves the cache of instructions, more warps have to wait for these, unless more
+than `MOST_KEPT` bytes are to be kept."""
 
+LONG, MOST_KEPT = 14_000, 3000
 SPILLED = 256
 
 NAN = 0xFF
@@ -257,13 +260,15 @@ def chosen(algorithm: Algorithm, number: Number, given: int, count: int, device:
     """The function for so many samples, and how many of its blocks a multiprocessor runs at a time."""
     if count <= device.processors * SMALL[0] * BLOCK:
         return gpu_function(algorithm, number, given, SMALL[1], device.ordinal), SMALL[0]
-    if algorithm.known:
-        return gpu_function(algorithm, number, given, OWN[1], device.ordinal), OWN[0]
-    (blocks, registers), fewer = ROUNDS
+    (blocks, registers), fewer = OWN if algorithm.known else ROUNDS
     function = gpu_function(algorithm, number, given, registers, device.ordinal)
     with device:
         spilled = driver.spilled(function)
-    if spilled > SPILLED:
+    if algorithm.known:
+        others = spilled < MOST_KEPT and length(algorithm, number, given) > LONG
+    else:
+        others = spilled > SPILLED
+    if others:
         blocks, registers = fewer
         function = gpu_function(algorithm, number, given, registers, device.ordinal)
     return function, blocks
@@ -281,6 +286,12 @@ def compile_ptx(algorithm: Algorithm, number: Number, given: int) -> str:
     """The PTX of an algorithm; works on a machine without a GPU."""
     with native._lock:
         return native.prepare(algorithm, number, algorithm.present(given), native.GPU)[1].decode()
+
+
+@functools.cache
+def length(algorithm: Algorithm, number: Number, given: int) -> int:
+    """Lines of PTX."""
+    return compile_ptx(algorithm, number, given).count("\n")
 
 
 def device_tables(filled: Filled, number: Number, device: driver.Device) -> list[driver.Memory]:
