@@ -13,11 +13,15 @@ import pytest
 
 import saltus as sl
 from saltus.dynamics.ltl import _minverse
-from saltus.kernel import ALGORITHMS, F32, F64, Algorithm, cuda, driver
+from saltus.kernel import ALGORITHMS, F32, F64, Algorithm, Number, cuda, driver, largest, ld, st, zero
+from saltus.kernel.compile import llvm
 from saltus.kernel.cuda import compile_ptx
 from saltus.kernel.gpu_arrays import Form, contiguous, to_device
 from saltus.kernel.gpu_entry import places_of
+from saltus.kernel.native import GPU
 from saltus.kernel.sources import kernels_of
+from saltus.kernel.target import target_machine, target_of
+from saltus.model.tree import algorithm as declared
 from tests.kernel.cases import NAMES, SOLVERS, VARIANTS, all_kinds, random_inputs, single_tolerance
 
 OURS = [algorithm for algorithm in ALGORITHMS if algorithm.kernel.__module__.startswith("saltus.")]
@@ -58,6 +62,32 @@ def test_single_precision_stays_single(algorithm: Algorithm) -> None:
     ptx = compile_ptx(algorithm, F32, len(algorithm.inputs))
     assert "fma.rn.f32" in ptx or "mul" in ptx
     assert ".f64" not in "".join(line for line in ptx.splitlines() if "fma" in line or "mul.rn" in line)
+
+
+@declared(inputs={"v": "nv"}, outputs={"size": "nv", "quotient": "nv"})
+def _sizes(tree, v, w, size, quotient):
+    found = zero(v)
+    for k in range(tree.nv):
+        found = largest(found, ld(v, k))
+        st(size, k, found)
+        st(quotient, k, 1.5 / ld(v, k))
+
+
+@pytest.mark.parametrize("number", [F64, F32], ids=["f64", "f32"])
+def test_the_largest_size_is_one_of_integers(number: Number) -> None:
+    """The larger one of two bit patterns, without a comparison of numbers."""
+    ptx = compile_ptx(_sizes, number, 1)
+    assert f"max.s{number.bits}" in ptx
+    assert not re.search(r"(max|setp\.\w+|selp)\.f", ptx)
+
+
+def test_quotients() -> None:
+    """In single precision the quick ones, in double those that are rounded right; other code is as it was."""
+    double, single = (compile_ptx(_sizes, number, 1) for number in (F64, F32))
+    assert "div.rn.f64" in double or "rcp.rn.f64" in double
+    assert re.search(r"(div\.full|rcp\.approx)(\.ftz)?\.f32", single) and ".rn.f32" not in single
+    quotient = "define float @f(float %a, float %b) {\n  %c = fdiv float %a, %b\n  ret float %c\n}"
+    assert "div.rn.f32" in target_machine(target_of(GPU)).emit_assembly(llvm.parse_assembly(quotient))
 
 
 def test_compiled_once(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:

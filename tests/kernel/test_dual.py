@@ -11,7 +11,7 @@ import pytest
 
 import saltus as sl
 from saltus.dynamics.rnea import _rnea
-from saltus.kernel import Dual, atan2, fabs, floor, ld, less, lift, maximum, minimum, select, sincos, sqrt, st
+from saltus.kernel import Dual, atan2, fabs, floor, largest, ld, less, lift, maximum, minimum, select, sincos, sqrt, st
 from saltus.kernel.forward import push_forward
 from saltus.kernel.target import packet
 from saltus.model.manifold import _integrate
@@ -51,6 +51,9 @@ CASES: dict[str, tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]] = 
     "select by a constant": (lambda x, y: select(less(2.0, x), x, y), lambda x, y: y),
     "minimum": (minimum, lambda x, y: y),
     "maximum": (maximum, lambda x, y: x),
+    "largest, the size": (largest, lambda x, y: x),
+    "largest, the number": (lambda x, y: largest(x * 0.5, y), lambda x, y: -y),
+    "largest, constant": (lambda x, y: largest(0.5, y), lambda x, y: -y),
     "lift": (lambda x, y: lift(2.0, x) * y, lambda x, y: 2 * y),
     "lift of a number": (lambda x, y: lift(x, y) * y, lambda x, y: x * y),
     "all together": (

@@ -25,6 +25,7 @@ from saltus.kernel import (
     fabs,
     floor,
     kernel,
+    largest,
     ld,
     less,
     lift,
@@ -458,6 +459,18 @@ def _integers_and_numbers(tree, n, v, w, y):
     x /= 4
     x -= 1
     st(y, 7, x)
+
+
+@case
+def _largest_of_some(tree, n, v, w, y):
+    """Numbers, integers and literals, on either side; all of a sum, as of a row that is to vanish."""
+    size = zero(v)
+    for k in range(6):
+        size = largest(size, ld(v, k))
+        st(y, k, size)
+    st(y, 6, largest(0.25, ld(v, 0)) + largest(fabs(ld(v, 1)), -0.25))
+    st(y, 7, largest(fabs(ld(v, 2)), n[0]) + largest(n[0] * n[0], ld(v, 3)))
+    st(y, 8, largest(0.5, -2.0) + largest(3, -2) + largest(n[1] * n[1], n[2]))
 
 
 @case

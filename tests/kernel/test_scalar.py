@@ -16,7 +16,22 @@ import numpy as np
 import pytest
 
 import saltus as sl
-from saltus.kernel import Algorithm, atan2, fabs, floor, ld, less, lift, maximum, minimum, select, sincos, sqrt, st
+from saltus.kernel import (
+    Algorithm,
+    atan2,
+    fabs,
+    floor,
+    largest,
+    ld,
+    less,
+    lift,
+    maximum,
+    minimum,
+    select,
+    sincos,
+    sqrt,
+    st,
+)
 from saltus.kernel.interpret import interpret
 from saltus.kernel.number import Number
 from saltus.kernel.target import target
@@ -75,7 +90,7 @@ def one_by_one(function: Algorithm, *columns: np.ndarray) -> tuple[np.ndarray, .
 
 
 def interpreted(function: Algorithm, *columns: np.ndarray) -> tuple[np.ndarray, ...]:
-    rows = [interpret(function, MODEL, [x.tolist() for x in row]) for row in zip(*columns, strict=True)]
+    rows = [interpret(function, MODEL, [x.ravel().tolist() for x in row]) for row in zip(*columns, strict=True)]
     return tuple(np.array(part, dtype=float) for part in zip(*rows, strict=True))
 
 
@@ -115,14 +130,14 @@ def within(found: np.ndarray, exact: Callable[..., Any], slack: np.ndarray, x: n
     return right + np.sign(found - right) * np.maximum(np.abs(found - right) - slack, 0.0)
 
 
-def largest(dtype: Any) -> float:
+def last_angle(dtype: Any) -> float:
     return Number(8 * np.dtype(dtype).itemsize).largest_angle
 
 
 def angles(dtype: Any) -> np.ndarray:
     """Up to 1e5, and to the last one: everywhere, close to multiples of pi / 4, very small, and zero."""
     rng = np.random.default_rng(0)
-    last = largest(dtype)
+    last = last_angle(dtype)
     smallest = float(np.finfo(dtype).tiny)
     multiples = np.unique(np.concatenate([np.arange(-40, 41), rng.integers(-127323, 127324, 1500)])) * (np.pi / 4)
     near = multiples.astype(dtype)
@@ -157,7 +172,7 @@ def test_sincos(way: str, record_property: Callable[..., None]) -> None:
 @each_way
 def test_sincos_of_larger_angles_is_nan(way: str) -> None:
     dtype, call = WAYS[way]
-    last = dtype(largest(dtype))
+    last = dtype(last_angle(dtype))
     beyond = np.array([np.nextafter(last, dtype(np.inf)), 2 * last, 1e7, 1e15, 3e15, 1e30, np.finfo(dtype).max])
     x = rows(np.concatenate([beyond, -beyond]), dtype)
     for found in call(_sincos, x):
@@ -169,7 +184,7 @@ def test_sincos_of_larger_angles_is_nan(way: str) -> None:
 def test_configurations_with_larger_angles_are_refused(dtype: Any, shape: tuple[int, ...]) -> None:
     arm = sl.random_model(seed=0, bodies=3, kinds=["revolute"])
     q, v = np.zeros((*shape, arm.nq), dtype), np.zeros((*shape, arm.nv), dtype)
-    last = dtype(largest(dtype))
+    last = dtype(last_angle(dtype))
     q[..., 1] = last
     assert np.isfinite(sl.aba(arm, q, v, v)).all()
     wrong = q.reshape(-1, arm.nq)
@@ -294,3 +309,65 @@ def test_extremes_keep_nan_wherever_it_stands(shape: tuple[int, ...], dtype: Any
     for found in _extremes.call(MODEL, (x, y)):
         np.testing.assert_array_equal(np.isnan(found), (x < 0) | (y < 0))
         assert (found[(x > 0) & (y > 0)] == 1.0).all()
+
+
+@algorithm(inputs={"top": "2 nv", "bottom": "2 nv", "sign": "2 nv"}, outputs={"size": "nv", "x": "nv", "answer": "nv"})
+def _largest(tree, top, bottom, sign, w, size, x, answer):
+    """What no input may be, infinite or NaN, is made here: of quotients by 0."""
+    for k in range(tree.nv):
+        n = k + tree.nv
+        a = fabs(ld(top, k) / ld(bottom, k))
+        b = fabs(ld(top, n) / ld(bottom, n))
+        a, b = select(less(ld(sign, k), 0.0), -a, a), select(less(ld(sign, n), 0.0), -b, b)
+        st(size, k, a)
+        st(x, k, b)
+        st(answer, k, largest(a, b))
+
+
+def sizes(dtype: Any) -> list[float]:
+    info = np.finfo(dtype)
+    small, tiny, most = (float(x) for x in (info.smallest_subnormal, info.tiny, info.max))
+    return [0.0, small, 3 * small, tiny - small, tiny, 1e-10, 1.0 - float(info.eps), 1.0, 1e10, most]
+
+
+def check_largest(way: str, pairs: list[tuple[float, float]]) -> None:
+    """Of sizes and numbers, which may be infinite, or NaN with either sign."""
+    dtype, call = WAYS[way]
+    wanted = np.array(pairs).T
+    quotients = np.array([
+        np.where(np.isfinite(wanted), wanted, np.where(np.isnan(wanted), 0.0, 1.0)),
+        np.where(np.isfinite(wanted), 1.0, 0.0),
+        np.where(np.signbit(wanted), -1.0, 1.0),
+    ])  # fmt: skip
+    columns = [np.stack([rows(part, dtype) for part in (size, x)], axis=-2) for size, x in quotients]
+    size, x, answer = call(_largest, *columns)
+    for found, right in zip((size, x), wanted, strict=True):
+        assert np.array_equal(found, rows(right, dtype), equal_nan=True)
+        assert np.array_equal(np.signbit(found), np.signbit(rows(right, dtype)))
+    assert np.array_equal(answer, np.maximum(size, np.abs(x)), equal_nan=True)
+
+
+@each_way
+def test_largest(way: str) -> None:
+    """Of finite numbers: zeros of both signs, numbers too small to be normal, neighbours, the last ones."""
+    some = [*sizes(WAYS[way][0]), *np.random.default_rng(6).exponential(size=20).tolist()]
+    check_largest(way, [(a, b * sign) for a in some for b in some for sign in (1.0, -1.0)])
+
+
+compiled = pytest.mark.parametrize("way", [way for way in WAYS if way != "interpreted"])  # Python divides by no 0
+
+
+@compiled
+def test_largest_of_what_is_not_finite(way: str) -> None:
+    some, gone = sizes(WAYS[way][0]), [math.inf, math.nan]
+    signed = [sign * x for x in (*some, *gone) for sign in (1.0, -1.0)]
+    check_largest(way, [(a, b) for a in (*some, *gone) for b in signed if {a, abs(b)} & {*gone} or b != b])
+
+
+@pytest.mark.parametrize(
+    "way",
+    ["one", *(pytest.param(way, marks=pytest.mark.xfail(strict=True)) for way in WAYS if way.startswith("packets"))],
+)
+def test_largest_of_a_size_that_is_nan_with_a_sign(way: str) -> None:
+    """As 0 / 0, and the root of a negative number, are on some processors. Packets lose it: an integer, it is negative."""
+    check_largest(way, [(-math.nan, b) for x in (*sizes(WAYS[way][0]), math.inf, math.nan) for b in (x, -x)])
