@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import pickle
 import re
 from collections.abc import Callable
@@ -13,10 +14,17 @@ import pytest
 import saltus as sl
 from saltus.dynamics.aba import _aba
 from saltus.dynamics.rnea import _rnea
+from saltus.kernel import is_zero, largest, ld, maximum, minimum, st, zero
 from saltus.kernel.compile import assembly, emit
+from saltus.kernel.forward import push_forward
+from saltus.kernel.interpret import interpret
 from saltus.kernel.number import F32, F64
 from saltus.model.joints import JointKind
-from saltus.model.tree import DENSE, LIGHT
+from saltus.model.tree import DENSE, LIGHT, algorithm
+from tests import oracles
+from tests.closeness import with_rounding
+from tests.constraints import truth
+from tests.generators import floating_tree
 
 SOME = ("quadruped", "arm", "planar_human")
 OTHERS = ("humanoid", "biped", "cartpole", "panda", "solo12", "cassie")
@@ -266,6 +274,127 @@ def test_large_robots_run_the_code_for_all() -> None:
         own = _rnea.special(_rnea.filled(model))
         assert (own.known is not None) == known and (own is _rnea) != known
     compare(chain, "rnea", (), np.float64)
+
+
+@algorithm(inputs={"v": "nv"}, outputs={"armature": "nv", "others": "12"}, own_code=LIGHT)
+def _zeros(tree, v, w, armature, others):
+    for k in range(tree.nv):
+        st(armature, k, 1.0 if is_zero(tree.armature[k]) else 0.0)
+    for k in range(12):
+        st(others, k, 0.0)
+    if is_zero(ld(v, 0)):
+        st(others, 0, 1.0)
+    if is_zero(zero(v)) or is_zero(ld(v, 0) * 0.0):
+        st(others, 1, 1.0)
+    if is_zero(0.0) and is_zero(0) and is_zero(-0.0):
+        st(others, 2, 1.0)
+    if is_zero(1e-300) or is_zero(math.nan) or is_zero(1):
+        st(others, 3, 1.0)
+    if is_zero(tree.armature[0] * ld(v, 0)):
+        st(others, 4, 1.0)
+
+
+def test_what_is_known_to_be_zero() -> None:
+    """Entries of tables, in code for one robot; nothing in code for all, whatever the numbers are."""
+    armature = np.array([0.0, 0.5, -0.0, 1e-300, 0.0])
+    model = sl.random_model(seed=0, bodies=5, kinds=["revolute"]).replace(armature=armature)
+    own, v = sl.specialise(model), np.zeros((3, 5))
+    for given in (v, v[0], v.astype(np.float32)):
+        armatures, others = _zeros.call(model, (given,))
+        assert not armatures.any() and not others.any()
+        armatures, others = _zeros.call(own, (given,))
+        assert np.array_equal(armatures, np.broadcast_to(armature == 0.0, armatures.shape))
+        assert (others[..., [0, 3]] == 0.0).all() and (others[..., [2, 4]] == 1.0).all()
+    (armatures, others), _ = push_forward(_zeros, model, (v[0],), (np.ones((1, 5)),))  # 0, and its slope is not
+    assert not armatures.any() and not others.any()
+    armatures, others = interpret(_zeros, model, [[2.0] * 5])  # as it would be in code for this robot
+    assert armatures.tolist() == (armature == 0.0).tolist() and others[:5].tolist() == [0.0, 1.0, 1.0, 0.0, 1.0]
+
+
+@algorithm(inputs={"v": "nv"}, outputs={"y": "8"}, own_code=LIGHT)
+def _known_sizes(tree, v, w, y):
+    x, known = ld(v, 0), tree.armature
+    st(y, 0, largest(known[0], known[1] - known[0]))
+    st(y, 1, largest(known[1], known[0]))
+    st(y, 2, largest(known[0], -3.0))
+    st(y, 3, largest(known[0], x))
+    st(y, 4, largest(x * x, known[1]))
+    st(y, 5, largest(math.nan, known[0]))
+    st(y, 6, largest(known[0], math.nan))
+    st(y, 7, maximum(known[0], math.nan) + minimum(known[0], math.nan))
+
+
+@pytest.mark.parametrize("shape", [(), (3,)], ids=["one", "packets"])
+def test_sizes_that_are_known(shape: tuple[int, ...]) -> None:
+    model = sl.random_model(seed=0, bodies=2, kinds=["revolute"]).replace(armature=[2.0, 0.5])
+    v = np.full((*shape, 2), -2.5)
+    for robot in (model, sl.specialise(model)):
+        found = _known_sizes.call(robot, (v,))
+        np.testing.assert_array_equal(found[..., :6], np.broadcast_to([2.0, 2.0, 3.0, 2.5, 6.25, np.nan], (*shape, 6)))
+
+
+@pytest.mark.xfail(strict=True)
+def test_what_is_known_to_be_nan_is_no_size() -> None:
+    """Python's max and min, which fold what is known, keep NaN in the first place alone."""
+    model = sl.specialise(sl.random_model(seed=0, bodies=2, kinds=["revolute"]).replace(armature=[2.0, 0.5]))
+    assert np.isnan(_known_sizes.call(model, (np.zeros(2),))[6:]).all()
+
+
+# ---------------------------------------------------------------------------------------------------- armature
+
+
+def partly_armed(model: sl.Model, seed: int) -> sl.Model:
+    """Armature on about half of the degrees of freedom, also within joints."""
+    rng = np.random.default_rng(seed)
+    return model.with_armature(rng.uniform(0.1, 0.5, model.nv) * (rng.random(model.nv) < 0.5))
+
+
+ARMATURES: dict[str, Callable[[sl.Model, int], sl.Model]] = {
+    "none": lambda model, seed: model.with_armature(np.zeros(model.nv)),
+    "some": partly_armed,
+    "all": lambda model, seed: model.with_armature(np.full(model.nv, 0.3)),
+}
+each_armature = pytest.mark.parametrize("armature", ARMATURES)
+
+
+@each_armature
+@pytest.mark.parametrize("seed", range(4))
+def test_armature(seed: int, armature: str) -> None:
+    """Axes without it move freely, with nothing left along them: all kinds of joints, with and without forces."""
+    kinds = [kind.name.lower() for kind in JointKind][1:]
+    model = ARMATURES[armature](sl.random_model(seed + 40, 8, kinds), seed)
+    if armature == "some":
+        assert 0 < np.count_nonzero(model.armature) < model.nv
+    q, v, tau = inputs(model, "q v x", (5,), np.float64)
+    forces = np.random.default_rng(seed).normal(size=(5, model.njoints, 6))
+    tolerance = with_rounding(1e-11, condition(model, q), 4.0)
+    for given in ((q, v, tau), (q, v, tau, forces)):
+        right = np.array([oracles.forward_dynamics(model, *sample) for sample in zip(*given, strict=True)])
+        for robot in (model, sl.specialise(model)):
+            assert_close(sl.aba(robot, *given), right, tolerance)
+            assert_close(sl.aba(robot, *(x[0] for x in given)), right[0], tolerance)
+    assert_close(sl.crba(sl.specialise(model), q), np.array([oracles.mass_matrix(model, x) for x in q]), 1e-12)
+
+
+@each_armature
+@pytest.mark.parametrize("method", ["constrained_aba", "prox_pv", "loop_aba"])
+def test_armature_under_constraints(method: str, armature: str) -> None:
+    """A free base with branches, held at the ends of two of them and within one."""
+    model = ARMATURES[armature](floating_tree(2, 9), 2)
+    parents = [joint.parent for joint in model.joints]
+    assert {joint.kind for joint in model.joints} == set(JointKind) and {7, 9}.isdisjoint(parents) and 3 in parents
+    held = [
+        sl.Contact(model, "tool_6", kd=2.0), sl.Contact(model, "tool_8", weight=2.0), sl.Contact(model, "tool_2", rows=[0])
+    ]  # fmt: skip
+    q, v, tau = inputs(model, "q v x", (5,), np.float64)
+    a, forces, _ = truth.solve(model, held, q, v, tau)
+    for each in (model, sl.specialise(model)):
+        dynamics = sl.ConstrainedDynamics(each, held, method)
+        found = dynamics.solve(q, v, tau)
+        assert (found.status == sl.Status.CONVERGED).all()
+        assert_close(found.a, a, 1e-7)
+        assert_close(found.forces, forces, 1e-7)
+        assert_close(dynamics.solve(q[0], v[0], tau[0]).a, a[0], 1e-7)
 
 
 def test_it_compiles_for_gpus() -> None:
