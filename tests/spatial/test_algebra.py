@@ -40,8 +40,10 @@ from saltus.spatial.inertia import (
     add_rigid,
     as_sym6,
     column,
+    force_of,
     rotate_sym,
     without,
+    without_axis,
 )
 from saltus.spatial.quaternion import conjugate, rotation
 from tests import oracles
@@ -168,6 +170,20 @@ def test_inertia_forms_agree(seed: int) -> None:
     assert isinstance(I @ v, Force) and isinstance(S @ v, Force)
 
 
+@seeds
+def test_force_that_moves_a_body(seed: int) -> None:
+    """I a + v x* I v; of a still body I a; and what is left of accelerations of a frame that is seen to stand still."""
+    rng = np.random.default_rng(seed)
+    I, v, a = random_rigid(rng), random_motion(rng), random_motion(rng)
+    dense, none = array(I), make(Motion, np.zeros(6))
+    right = dense @ array(a) - oracles.ad(array(v)).T @ dense @ array(v)
+    assert isinstance(force_of(I, v, a), Force)
+    assert_close(array(force_of(I, v, a)), right, 1e-13)
+    assert_close(array(force_of(I, v, none)), array(cross_force(v, I @ v)), 1e-13)
+    assert_close(array(force_of(I, none, a)), array(I @ a), TOLERANCE)
+    assert power(v, force_of(I, v, none)) == pytest.approx(0.0, abs=1e-11 * abs(right).max())
+
+
 def as_solid(I: Rigid) -> Solid:
     """A rigid inertia by its centre of mass and the inertia there."""
     com = array(I.h) / I.m
@@ -199,6 +215,16 @@ def test_elimination_of_an_axis(seed: int) -> None:
         rest = array(without(S, u, u * inverse_pivot))
         assert_close(rest, array(S) - np.outer(array(u), array(u)) * inverse_pivot, 1e-13)
         assert_close(rest[axis], np.zeros(6), 1e-13, scale=float(np.abs(array(S)).max()))
+
+
+@seeds
+def test_nothing_along_an_axis(seed: int) -> None:
+    """Row and column are exactly 0, all else is untouched."""
+    S = random_sym6(np.random.default_rng(seed))
+    for axis in range(6):
+        right = array(S)
+        right[axis], right[:, axis] = 0.0, 0.0
+        assert np.array_equal(array(without_axis(S, axis)), right)
 
 
 def test_placement_of_points() -> None:
