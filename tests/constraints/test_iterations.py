@@ -51,6 +51,19 @@ def test_each_iteration_with_loops(method: str, count: int) -> None:
 
 
 @each_method
+def test_samples_that_are_done_wait_for_others(method: str) -> None:
+    """In a packet each has the iterations that it has alone: none stops with the first, or goes on with the last."""
+    q, v, tau = STATES.q, STATES.v, STATES.tau
+    dynamics = with_tolerance(method, 1e-5)
+    found = dynamics.solve(q, v, tau)
+    assert len(set(found.iterations[:4])) > 2
+    alone = [dynamics.solve(*sample) for sample in zip(q, v, tau, strict=True)]
+    assert found.iterations.tolist() == [one.iterations for one in alone]
+    assert_close(found.a, np.array([one.a for one in alone]), 1e-10)
+    assert_close(found.forces, np.array([one.forces for one in alone]), 1e-10)
+
+
+@each_method
 def test_the_second_iteration_takes_rounding_away(method: str) -> None:
     """Inertias as large as 1 / mu leave errors of the rounding unit times that, 1e-5 here, which the second step undoes."""
     inputs = STATES.q, STATES.v, STATES.tau
