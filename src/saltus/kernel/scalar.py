@@ -102,7 +102,7 @@ def maximum(x, y):
 
 @kernel
 def largest(size, x):
-    """The larger one of a size, which is not negative, and |x|; NaN if one of them is."""
+    """The larger one of a size, which has no sign (0, or what this gave), and |x|; NaN if one of them is."""
     return maximum(size, fabs(x))
 
 

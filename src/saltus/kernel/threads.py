@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from saltus.kernel import native
+from saltus.kernel import fastcall, native
 from saltus.kernel.lending import get_threads
 from saltus.kernel.number import Number
 from saltus.kernel.poison import POISONED
@@ -89,25 +89,21 @@ class Signal:
     """A word that one thread sets, and another one may `watch` for a while until it is, the interpreter free meanwhile."""
 
     def __init__(self) -> None:
-        self.word = np.zeros(1, np.int64)
-        self.watch: Callable[[], object] = _watcher(self.word)
+        self.word, made = np.zeros(1, np.int64), _watch()
+        self.watch: Callable[[], object] = fastcall.bound(made, self.word) if made else (lambda: None)
 
     def set(self, value: int) -> None:
         self.word[0] = value
 
 
-def _watcher(word: NDArray[np.int64]) -> Callable[[], object]:
-    """A builtin that looks at a word until it is not 0, or `LOOKS` times."""
-    from saltus.kernel import fastcall
-
+@functools.cache
+def _watch() -> Any:
+    """What a builtin is made of that looks at the word of the array it is bound to until it is not 0, or `LOOKS` times."""
     if not (fastcall.layout_is_known() and platform.machine() in PAUSES):
-        return lambda: None
+        return None
     pause, call = PAUSES[platform.machine()]
     code = WATCH.format(pause=pause, call=call, data=fastcall.DATA, looks=LOOKS, none=id(None))
-    watch: Callable[[], object] = fastcall.bound(
-        fastcall.method(native.link(code, "saltus.watch"), "watch", METH_NOARGS), word
-    )
-    return watch
+    return fastcall.method(native.link(code, "saltus.watch"), "watch", METH_NOARGS)
 
 
 class Helper(threading.Thread):
