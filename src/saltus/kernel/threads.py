@@ -19,9 +19,8 @@ from itertools import count as counting
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from saltus.kernel import fastcall, native
+from saltus.kernel import native
 from saltus.kernel.lending import get_threads
 from saltus.kernel.number import Number
 from saltus.kernel.poison import POISONED
@@ -89,21 +88,23 @@ class Signal:
     """A word that one thread sets, and another one may `watch` for a while until it is, the interpreter free meanwhile."""
 
     def __init__(self) -> None:
-        self.word, made = np.zeros(1, np.int64), _watch()
-        self.watch: Callable[[], object] = fastcall.bound(made, self.word) if made else (lambda: None)
+        self.word = np.zeros(1, np.int64)
+        self.watch: Callable[[], object] = _watcher()(self.word)
 
     def set(self, value: int) -> None:
         self.word[0] = value
 
 
 @functools.cache
-def _watch() -> Any:
-    """What a builtin is made of that looks at the word of the array it is bound to until it is not 0, or `LOOKS` times."""
+def _watcher() -> Callable[[Any], Callable[[], object]]:
+    """Of an array, the builtin that looks at its first word until it is not 0, or `LOOKS` times."""
+    from saltus.kernel import fastcall
+
     if not (fastcall.layout_is_known() and platform.machine() in PAUSES):
-        return None
+        return lambda array: lambda: None
     pause, call = PAUSES[platform.machine()]
     code = WATCH.format(pause=pause, call=call, data=fastcall.DATA, looks=LOOKS, none=id(None))
-    return fastcall.method(native.link(code, "saltus.watch"), "watch", METH_NOARGS)
+    return functools.partial(fastcall.bound, fastcall.method(native.link(code, "saltus.watch"), "watch", METH_NOARGS))
 
 
 class Helper(threading.Thread):
