@@ -103,6 +103,8 @@ def delassus_and_osim(case: Case, rng: np.random.Generator) -> Iterator[str]:
     size = max(float(np.abs(G).max(initial=0.0)), LEAST**2 / float(np.linalg.norm(p.M, 2)))
     if np.abs(G).max(initial=0.0) < size:
         worse = np.inf  # nothing moves, but for rounding
+    # A row that hardly moves is the small rest of directions of length one, as far as these were rounded.
+    size = max(size, 10.0 / FACTOR * float(np.abs(np.linalg.solve(p.M, p.J.T)).max(initial=0.0)))
     for name in ["ltl"] if loops else OSIM_METHODS:
         if OSIM_METHODS[name].delassus is not None:
             found = dynamics.delassus(method=name, **given) * to_G
