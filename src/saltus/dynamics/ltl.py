@@ -39,14 +39,14 @@ def factor(above, n, U, D):
         last = inverse * 0.0
         if up == k - 1 and up >= 0:
             m, up, ratio = up, above[up], ld(U, up * n + k) * inverse
-            j = m
+            second, j = ld(U, m * n + m) - ratio * ld(U, m * n + k), up
             while j >= 0:
                 st(U, j * n + m, ld(U, j * n + m) - ratio * ld(U, j * n + k))
                 j = above[j]
             st(U, m * n + k, ratio)
-            st(D, m, ld(U, m * n + m))
-            last = 1.0 / ld(U, m * n + m)
             st(U, m * n + m, 1.0)
+            st(D, m, second)
+            last = 1.0 / second
         st(D, k, pivot)
         st(U, k * n + k, 1.0)
         i = up

@@ -96,6 +96,7 @@ class Algorithm:
         self.arguments = self.inputs + self.outputs
         self.required = sum(not spec.optional for spec in self.inputs)
         self.integers = frozenset(k for k, spec in enumerate(self.inputs) if spec.integer)
+        self.numbers = frozenset(k for k, spec in enumerate(self.inputs) if spec.shape == ())
         self.work = Layout(nj={}) if work is None else work
         self.signature = (
             f"{kernel.__module__}.{kernel.__qualname__}{self.arguments}{self.work.fields}{tables.signature}"

@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from saltus.arrays import on_gpu
+from saltus.arrays import on_gpu, real_numbers
 from saltus.kernel import driver, native
-from saltus.kernel.gpu_arrays import INTERFACE, Form, Library, contiguous, device_of, library_of
+from saltus.kernel.gpu_arrays import INTERFACE, Form, Library, contiguous, device_of, library_of, to_device
 from saltus.kernel.gpu_entry import BLOCK, places_of
 from saltus.kernel.launch import MANY_PLANS, check_count, leading_shape
 from saltus.kernel.memory import META, SIZE, STAGE, STEP, STRIDE
@@ -72,6 +72,8 @@ class Plan:
 def launch(algorithm: Algorithm, model: Any, inputs: Sequence[Any], out: Any, like: Any) -> Any:
     """Run on the GPU that holds `like`, one of the inputs."""
     library = library_of(like.__class__)
+    if algorithm.numbers:
+        inputs = [number_there(algorithm, k, x, like) if k in algorithm.numbers else x for k, x in enumerate(inputs)]
     outputs = [] if out is None else [out] if len(algorithm.outputs) == 1 else list(out)
     found, addresses, integers = [algorithm, library.device(like), len(inputs)], list[Any](), algorithm.integers
     for k, x in enumerate((*inputs, *outputs)):
@@ -113,6 +115,14 @@ def run(
     if driver.is_capturing(stream):
         plan.kept.append((work, [x for x in inputs if isinstance(x, driver.Memory)]))
     prepared.start(stream, plan.places, [*addresses, address])
+
+
+def number_there(algorithm: Algorithm, k: int, x: Any, like: Any) -> Any:
+    """An input that has one number a sample, which users may have at hand beside arrays on a GPU: there as well."""
+    if on_gpu(x):
+        return x
+    numbers = real_numbers(x, f"{algorithm.name}: {algorithm.inputs[k].name}")
+    return to_device(numbers.astype(f"f{like.dtype.itemsize}"), like)
 
 
 def seen_integers(x: Any) -> Any:

@@ -2,8 +2,8 @@
 which costs as much as the kinematics of an arm.
 
 It looks up, in `model.quick`, the builtin that the model keeps for the algorithm and for so many inputs (fastcall.py), and
-calls that. What it has found it notes in a table of its own, which is emptied when a model gets another builtin or is no
-more. All else it leaves to the method in whose place it is: other arguments, models without such a builtin, what that
+calls its function. What it has found it notes in a table of its own, which is emptied when a model gets another builtin or
+is no more. All else it leaves to the method in whose place it is: other arguments, models without such a builtin, what that
 answers by an integer.
 """
 
@@ -19,13 +19,15 @@ import numpy as np
 from saltus.kernel import fastcall, native
 
 BITS = 8
-NOTES = np.zeros((2**BITS, 4), np.int64)
-"""By a hash of the first two: model, algorithm, number of inputs, builtin."""
+NOTES = np.zeros((2**BITS, 5), np.int64)
+"""By a hash of the first two: model, algorithm, number of inputs, function of the builtin and what that is handed over."""
 
 CODE = """
 declare ptr @PyObject_GetAttr(ptr, ptr)
 declare ptr @PyDict_GetItemWithError(ptr, ptr)
 declare ptr @PyTuple_GetItem(ptr, i64)
+declare ptr @PyCFunction_GetFunction(ptr)
+declare ptr @PyCFunction_GetSelf(ptr)
 declare ptr @PyObject_Vectorcall(ptr, ptr, i64, ptr)
 declare void @PyErr_Clear()
 declare void @Py_DecRef(ptr)
@@ -55,14 +57,16 @@ look:
   %mixed = xor i64 %m, %a
   %hash = mul i64 %mixed, -7046029254386353131
   %row = lshr i64 %hash, {shift}
-  %note = getelementptr [4 x i64], ptr inttoptr (i64 {notes} to ptr), i64 %row
+  %note = getelementptr [5 x i64], ptr inttoptr (i64 {notes} to ptr), i64 %row
   %note.algorithm = getelementptr i64, ptr %note, i64 1
   %note.given = getelementptr i64, ptr %note, i64 2
   %note.way = getelementptr i64, ptr %note, i64 3
+  %note.own = getelementptr i64, ptr %note, i64 4
   %m.noted = load i64, ptr %note
   %a.noted = load i64, ptr %note.algorithm
   %given.noted = load i64, ptr %note.given
   %way.noted = load ptr, ptr %note.way
+  %own.noted = load ptr, ptr %note.own
   %same.m = icmp eq i64 %m, %m.noted
   %same.a = icmp eq i64 %a, %a.noted
   %same.given = icmp eq i64 %given, %given.noted
@@ -79,18 +83,27 @@ choose:
   %first = icmp eq ptr %ways, null
   br i1 %first, label %clear, label %pick
 pick:
-  %way.found = call ptr @PyTuple_GetItem(ptr %ways, i64 %given)
-  %other = icmp eq ptr %way.found, null
-  br i1 %other, label %clear, label %keep
+  %builtin = call ptr @PyTuple_GetItem(ptr %ways, i64 %given)
+  %other = icmp eq ptr %builtin, null
+  br i1 %other, label %clear, label %inspect
+inspect:
+  %builtin.type = getelementptr i8, ptr %builtin, i64 {type}
+  %builtin.class = load ptr, ptr %builtin.type
+  %made = icmp eq ptr %builtin.class, inttoptr (i64 {builtin} to ptr)
+  br i1 %made, label %keep, label %long
 keep:
+  %way.found = call ptr @PyCFunction_GetFunction(ptr %builtin)
+  %own.found = call ptr @PyCFunction_GetSelf(ptr %builtin)
   store i64 %m, ptr %note
   store i64 %a, ptr %note.algorithm
   store i64 %given, ptr %note.given
   store ptr %way.found, ptr %note.way
+  store ptr %own.found, ptr %note.own
   br label %go
 go:
   %way = phi ptr [%way.noted, %look], [%way.found, %keep]
-  %answer = call ptr @PyObject_Vectorcall(ptr %way, ptr %second, i64 2, ptr null)
+  %own = phi ptr [%own.noted, %look], [%own.found, %keep]
+  %answer = call ptr %way(ptr %own, ptr %second, i64 2)
   %failed = icmp eq ptr %answer, null
   br i1 %failed, label %done, label %judge
 judge:
@@ -123,8 +136,8 @@ def install(cls: Any) -> None:
     if cls.call is cls.long_call:
         quick, method, raises = map(id, NAMES)
         code = CODE.format(
-            quick=quick, method=method, raises=raises, integer=id(int), tuple=id(tuple), notes=NOTES.ctypes.data,
-            shift=64 - BITS, type=fastcall.TYPE, length=fastcall.LENGTH,
+            quick=quick, method=method, raises=raises, integer=id(int), tuple=id(tuple), builtin=id(type(len)),
+            notes=NOTES.ctypes.data, shift=64 - BITS, type=fastcall.TYPE, length=fastcall.LENGTH,
         )  # fmt: skip
         new = ctypes.pythonapi.PyDescr_NewMethod
         new.restype, new.argtypes = ctypes.py_object, [ctypes.py_object, ctypes.c_void_p]

@@ -192,15 +192,11 @@ class _PushWrapper(_Wrapper):
     def new(self, spec: Spec, ahead: Any, count: Any) -> Any:
         """A new array of an output's shape, with the axis for directions if `ahead` is 1."""
         builder, axes = self.builder, len(spec.shape)
-        maker = ir.FunctionType(POINTER, [I32, I64.as_pointer(), POINTER, I32]).as_pointer()
         shape = builder.alloca(I64, size=axes + 1)
         for axis, size in enumerate((count, *map(self.axis_length, spec.shape))):
             self.put(shape, axis, size)
         first = builder.gep(shape, [builder.sub(number(1), ahead)])
-        dtype = builder.inttoptr(self.real, POINTER)
-        builder.call(self.known("Py_IncRef", ir.VoidType(), POINTER), [dtype])  # the new array takes it
-        rank = builder.trunc(builder.add(ahead, number(axes)), I32)
-        return builder.call(builder.inttoptr(self.new_array, maker), [rank, first, dtype, ir.Constant(I32, 0)])
+        return self.make_array(builder.trunc(builder.add(ahead, number(axes)), I32), first)
 
     def answer(self, status: Any, results: list[Any], changes: list[Any]) -> None:
         builder = self.builder

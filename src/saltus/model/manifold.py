@@ -15,9 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from saltus.arrays import Array, ArrayLike, OnInvalid, on_gpu, real_numbers
+from saltus.arrays import Array, ArrayLike, OnInvalid
 from saltus.kernel import Algorithm, Layout, atan2, kernel, ld, less, select, sincos, sqrt, st, zero
-from saltus.kernel.gpu_arrays import to_device
 from saltus.model.joint_kernels import CONTINUOUS, FREE_FLYER, PLANAR, PRISMATIC, REVOLUTE, SPHERICAL
 from saltus.model.joints import JointKind
 from saltus.model.model import Model
@@ -187,8 +186,6 @@ def interpolate(
     >>> sl.interpolate(robot, [1.0], [3.0], 0.25)
     array([1.5])
     """
-    if type(q0) is not np.ndarray:
-        u = beside(u, q0)
     return _interpolate.call(model, (q0, q1, u), out, on_invalid)
 
 
@@ -201,13 +198,6 @@ def distance(model: Model, q0: ArrayLike, q1: ArrayLike, *, on_invalid: OnInvali
     2.0
     """
     return _distance.call(model, (q0, q1), None, on_invalid)
-
-
-def beside(u: ArrayLike, like: Any) -> Any:
-    """Numbers where `like` is: on its GPU, if it is on one."""
-    if not on_gpu(like) or on_gpu(u):
-        return u
-    return to_device(real_numbers(u, "interpolate: u").astype(f"f{like.dtype.itemsize}"), like)
 
 
 def random_configuration(model: Model, seed: int | np.random.Generator, shape: int | tuple[int, ...] = ()) -> Array:
