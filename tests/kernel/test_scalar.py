@@ -359,15 +359,7 @@ compiled = pytest.mark.parametrize("way", [way for way in WAYS if way != "interp
 
 @compiled
 def test_largest_of_what_is_not_finite(way: str) -> None:
+    """NaN of either sign in place of the number; a size has none (packets would lose it)."""
     some, gone = sizes(WAYS[way][0]), [math.inf, math.nan]
     signed = [sign * x for x in (*some, *gone) for sign in (1.0, -1.0)]
     check_largest(way, [(a, b) for a in (*some, *gone) for b in signed if {a, abs(b)} & {*gone} or b != b])
-
-
-@pytest.mark.parametrize(
-    "way",
-    ["one", *(pytest.param(way, marks=pytest.mark.xfail(strict=True)) for way in WAYS if way.startswith("packets"))],
-)
-def test_largest_of_a_size_that_is_nan_with_a_sign(way: str) -> None:
-    """As 0 / 0, and the root of a negative number, are on some processors. Packets lose it: an integer, it is negative."""
-    check_largest(way, [(-math.nan, b) for x in (*sizes(WAYS[way][0]), math.inf, math.nan) for b in (x, -x)])
