@@ -173,7 +173,19 @@ def test_code_for_one_robot_has_all_registers_and_no_workspace(monkeypatch: pyte
     sl.aba(model, Pretended((1000, model.nq)), Pretended((1000, model.nv)), Pretended((1000, model.nv)))
     (algorithm, *_, registers, _), numbers = chosen[-1], launched.words[cuda.NUMBERS]
     assert algorithm.known is not None and registers == 255 and numbers == 1
-    assert launched.blocks == 2 * cuda.OWN[0]
+    assert launched.blocks == 2 * cuda.OWN[0][0]
+
+
+@pytest.mark.parametrize(("lines", "kept", "rule"), [(100, 5000, 0), (10**5, 100, 1), (10**5, 5000, 0)])
+def test_long_code_for_one_robot_has_more_warps(
+    lines: int, kept: int, rule: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As it waits for its instructions; not if it keeps much out of registers."""
+    launched, model = Launched(monkeypatch), sl.specialise(sl.load_robot("arm"))
+    monkeypatch.setattr(driver, "spilled", lambda function: kept)
+    monkeypatch.setattr(cuda, "length", lambda *_: lines)
+    sl.aba(model, Pretended((1000, model.nq)), Pretended((1000, model.nv)), Pretended((1000, model.nv)))
+    assert launched.blocks == 2 * cuda.OWN[rule][0]
 
 
 def test_integers_are_part_of_the_plan(monkeypatch: pytest.MonkeyPatch) -> None:
