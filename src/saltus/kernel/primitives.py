@@ -338,7 +338,7 @@ def _by_extreme(name: str, known: Callable[..., Any]) -> Emit:
         if ty is None:
             return NotImplemented
         if walk.keeps and isinstance(a, Known) and isinstance(b, Known):
-            return Known(known(float(a.value), float(b.value)))
+            return Known(float(known(a.value, b.value)))
         (leaf,), values = ty.leaves, [walk.real(x, ty) for x in (a, b)]
         if walk.module.gpu:  # where LLVM's own takes thrice the instructions
             return Value(ty, _larger(walk, {"maximum": "ogt", "minimum": "olt"}[name], leaf, *values))
@@ -347,8 +347,8 @@ def _by_extreme(name: str, known: Callable[..., Any]) -> Emit:
     return emit
 
 
-PRIMITIVES[scalar.minimum] = _by_extreme("minimum", min)
-PRIMITIVES[scalar.maximum] = _by_extreme("maximum", max)
+PRIMITIVES[scalar.minimum] = _by_extreme("minimum", np.minimum)
+PRIMITIVES[scalar.maximum] = _by_extreme("maximum", np.maximum)
 
 
 @primitive(scalar.largest)
@@ -358,7 +358,7 @@ def _largest(walk: Expressions, size: Any, x: Any) -> Any:
     if ty is None:
         return NotImplemented
     if walk.keeps and isinstance(size, Known) and isinstance(x, Known):
-        return Known(max(float(size.value), abs(float(x.value))))
+        return Known(float(np.maximum(size.value, abs(x.value))))
     if ty.width == 1 and not walk.module.gpu:  # integers have registers of their own there
         return apply(walk, PRIMITIVES[scalar.maximum], [size, apply(walk, PRIMITIVES[scalar.fabs], [x])])
     (leaf,), one = ty.leaves, f"i{ty.bits}"
