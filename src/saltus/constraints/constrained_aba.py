@@ -16,7 +16,7 @@ the parent is the body just before, its quantities are still at hand and do not 
 | H_i^A, f_i^A | `I`, `-f` | articulated inertia and force | body |
 | D_i^-1 | `inverse` | of a degree of freedom's pivot | |
 | Delta f_i | `-f` in `push_back` | what is left of the equations of motion under the new forces | body |
-| a_i | `acceleration` | of a body, without `bias`: what it has while no joint accelerates, gravity taken off | body |
+| a_i | `bias` + `acceleration` | of body i: what it is while no joint accelerates, and the rest (aba.py) | body |
 | nu-dot_i | `joint`, then `a` | accelerations of the joints; GPUs write results once, as their rows lie apart | |
 | | `light` | inertia of a body with all that hangs on it and supports no constraint | body |
 | | `needed` | the force that these need: first their bias, without acceleration, then for the one they have | body |

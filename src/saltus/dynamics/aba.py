@@ -11,9 +11,13 @@ before (or the child the one just after), its quantities are still at hand and d
 | v_i | `velocity` | spatial velocity of body i | body |
 | I_i^A, p_i^A | `I`, `f`; `inertia`, `force` | articulated inertia and bias force, as collected from the children | body |
 | U D^-1, D^-1 u | `gain`, `free_rate` | column of I^A and torque left over, by the pivot, one a degree of freedom | body |
-| a_i | `acceleration` | spatial acceleration of body i, gravity taken as an acceleration of the world | body |
+| a_i | `bias` + `jump` | spatial acceleration of body i, gravity taken as an acceleration of the world | body |
 
-Reference: R. Featherstone, Rigid Body Dynamics Algorithms (2008), table 7.1; here with armature on the pivots.
+`bias` is what a body's acceleration is while no joint accelerates, and `jump` the rest: the third sweep then asks for no
+velocities, which need not be kept until there.
+
+Reference: R. Featherstone, Rigid Body Dynamics Algorithms (2008), table 7.1; here with armature on the pivots, and with
+accelerations split as said.
 """
 
 from __future__ import annotations
