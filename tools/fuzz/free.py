@@ -96,10 +96,7 @@ RULES: dict[str, tuple[Callable[[Units], Any], Callable[[Units, State, Sizes], f
     "rnea": (lambda u: [u.tau], lambda u, s, z: z.torque + largest(z.M) * u.model.nv * largest(s.a / u.v)),
     "nonlinear_effects": (lambda u: [u.tau], lambda u, s, z: z.torque),
     "gravity": (lambda u: [u.tau], lambda u, s, z: z.torque),
-    "crba": (
-        lambda u: [u.M],
-        lambda u, s, z: largest(z.M) + z.mass * z.reach**2 / FACTOR,
-    ),  # the oracle's, from the world
+    "crba": (lambda u: [u.M], lambda u, s, z: largest(z.M) + z.mass * z.reach**2 / FACTOR),  # the oracle sees the world
     "minverse": (lambda u: [1.0 / u.M], lambda u, s, z: z.condition * z.inverse),
     "aba": (lambda u: [u.v], lambda u, s, z: z.condition * z.inverse * (z.torque + largest(s.tau / u.tau))),
     "center_of_mass": (lambda u: [u.length], lambda u, s, z: z.reach + z.acceleration),
