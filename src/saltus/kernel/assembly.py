@@ -190,6 +190,18 @@ class Code:
         slope = self.load_real(Real(number.bits, number.slope), self.moved(pointer, span.word, number.width))
         return Group(Dual, (value, slope))
 
+    def load_integer(self, span: Span, texts: Sequence[str], index: str) -> Value:
+        """One that lies where a number could."""
+        word = f"i{span.number.bits}"
+        text = self.op(f"load {word}, ptr {self.place(span, texts, index)}, align {span.number.bits // 8}")
+        return Value(INT, text if word == "i64" else self.op(f"sext {word} {text} to i64"))
+
+    def store_integer(self, span: Span, texts: Sequence[str], index: str, value: Any) -> None:
+        word, text = f"i{span.number.bits}", self.integer(value)
+        if word != "i64":
+            text = self.op(f"trunc i64 {text} to {word}") if text[0] == "%" else text
+        self.do(f"store {word} {text}, ptr {self.place(span, texts, index)}, align {span.number.bits // 8}")
+
     def load(self, span: Span, texts: Sequence[str], index: str, cls: type | None) -> Any:
         """The value of a class whose leaves start at an index."""
         if cls is None:

@@ -28,6 +28,8 @@ def ld(array: Any, i: int, cls: type | None = None) -> Any:
     """The number at index i of an array; with a tuple class, the value whose leaves start there."""
     if cls is None:
         return array[i]
+    if cls is int:
+        return int(array[i])
     parts, values = components(cls), []
     for part in parts:
         values.append(ld(array, i, part))
@@ -71,7 +73,8 @@ class FieldSpec(NamedTuple):
 class Layout:
     """Records of named, typed fields: `Layout(nj={"velocity": Motion}, nv={"bias": None})`.
 
-    A group is named by the size that counts its records; the class None stands for one number.
+    A group is named by the size that counts its records; the class None stands for one number, and int, in workspaces, for an
+    integer, which is the same in all lanes.
     """
 
     def __init__(self, **groups: Mapping[str, type | None]) -> None:

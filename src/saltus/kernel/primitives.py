@@ -38,6 +38,9 @@ if TYPE_CHECKING:
 
 Emit = Callable[..., Any]
 
+WRITTEN = {None: "a number", int: "an integer"}
+"""What is said of a field that has no class of tuples."""
+
 PRIMITIVES: dict[Any, Emit] = {}
 """What writes a function's code, instead of its body: (walk, *values) -> value; NotImplemented: look for a definition."""
 
@@ -122,14 +125,16 @@ def index_of(walk: Expressions, value: Any) -> str:
 
 
 def is_flat(ty: Any) -> bool:
-    """Whether number i lies i places from the start: a plain array, or a field that has its group to itself."""
-    return not isinstance(ty, Column) or ty.spec.record == 1
+    """Whether number i lies i places from the start: a plain array, or a field of numbers that has its group to itself."""
+    return not isinstance(ty, Column) or (ty.spec.record == 1 and ty.spec.cls is not int)
 
 
 def is_of(value: Any, cls: type | None) -> bool:
     """Whether a value is of a class of tuples, or a number."""
     if cls is None:
         return is_plain(value) or (isinstance(value, Group) and value.cls in NUMBER_CLASSES)
+    if cls is int:
+        return is_integer(value)
     if isinstance(value, Group):
         return value.cls is cls and all(map(is_of, value.parts, components(cls)))
     return cls is Quad and value.type == VECTOR
@@ -137,9 +142,11 @@ def is_of(value: Any, cls: type | None) -> bool:
 
 def load_at(walk: Expressions, owner: Any, index: Any) -> Any:
     ty, i = array(owner), index_of(walk, index)
-    if isinstance(ty, Column):
-        return walk.load(ty.span, owner.texts, walk.within(ty, i), ty.spec.cls)
-    return walk.load_number(ty, owner.texts, i)
+    if not isinstance(ty, Column):
+        return walk.load_number(ty, owner.texts, i)
+    if ty.spec.cls is int:
+        return walk.load_integer(ty.span, owner.texts, walk.within(ty, i))
+    return walk.load(ty.span, owner.texts, walk.within(ty, i), ty.spec.cls)
 
 
 def store_at(walk: Expressions, owner: Any, index: Any, value: Any) -> None:
@@ -148,7 +155,10 @@ def store_at(walk: Expressions, owner: Any, index: Any, value: Any) -> None:
     if not is_of(value, cls):
         same = isinstance(value, Group) and value.cls is cls
         found = f"{value.type} of {', '.join(str(part.type) for part in value.parts)}" if same else value.type
-        raise RefusedError(f"writes {found}, expected {f'a {cls.__name__}' if cls else 'a number'}")
+        raise RefusedError(f"writes {found}, expected {WRITTEN.get(cls) or f'a {cls.__name__}'}")
+    if cls is int:
+        walk.store_integer(ty.span, owner.texts, walk.within(ty, i), value)
+        return
     walk.store(ty.span, owner.texts, walk.within(ty, i) if isinstance(ty, Column) else i, value)
 
 

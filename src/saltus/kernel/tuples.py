@@ -41,8 +41,8 @@ def components(cls: type) -> list[type | None]:
 
 
 def leaf_count(cls: type | None) -> int:
-    """How many numbers a value of this class holds."""
-    return 1 if cls is None else sum(leaf_count(part) for part in components(cls))
+    """How many numbers a value of this class holds; an integer takes the place of one."""
+    return 1 if cls in (None, int) else sum(leaf_count(part) for part in components(cls))
 
 
 class Definition(NamedTuple):
