@@ -88,7 +88,8 @@ def begin(w, first, n):
     for i in range(first, n, 3):
         trace = ld(w.delassus, i * n + i) + ld(w.delassus, (i + 1) * n + i + 1) + ld(w.delassus, (i + 2) * n + i + 2)
         scale = maximum(trace * (1.0 / 3.0), least)
-        w.scale[i], w.inverse[i] = scale, 1.0 / scale
+        set_three(w.scale, i, Vec3(scale, scale, scale))
+        w.inverse[i] = 1.0 / scale
     find_rates(w, n)
 
 

@@ -28,11 +28,27 @@ import numpy as np
 
 from saltus.arrays import Array, ArrayLike
 from saltus.constraints.report import Status
-from saltus.kernel import Layout, Part, Tables, declare, fabs, kernel, ld, less, lift, maximum, select, some, sqrt, st, zero
+from saltus.kernel import (
+    Layout,
+    Part,
+    Tables,
+    declare,
+    fabs,
+    kernel,
+    ld,
+    less,
+    lift,
+    maximum,
+    select,
+    some,
+    sqrt,
+    st,
+    zero,
+)
 from saltus.kernel.tables import Filled, FilledPart
 from saltus.model.tree import CONFIGURATIONS
 from saltus.simulation.contact_admm import admm, begin_splitting
-from saltus.simulation.contact_law import COULOMB, project, within
+from saltus.simulation.contact_law import CONVEX, COULOMB, project, within
 from saltus.simulation.contact_newton import begin, find_rates, newton, set_three, three
 from saltus.simulation.contact_pgs import gauss_seidel
 
@@ -41,10 +57,12 @@ METHODS = {"admm": 0, "pgs": 1}
 NEWTON_STEPS, MORE_STEPS = 30, 12
 """At first, and after each round of ADMM."""
 
+CHANGE = 7
+
 ROUND = 100
 """Iterations of ADMM in one round."""
 
-DAMPINGS = (1.0, 0.1, 0.01)
+DAMPINGS = (1.0, 0.1, 0.01, 0.3, 0.03)
 """rho of rounds in turn."""
 
 REPORT = 7
@@ -76,8 +94,9 @@ def settle(w, first, n, law, method, tolerance, least, rounds, report):
                 going = select(less(tolerance, best), one, o)
                 if not some(less(0.5, going)):
                     break
-                rho = DAMPINGS[0] if turn % 3 == 0 else DAMPINGS[1] if turn % 3 == 1 else DAMPINGS[2]
-                admm(w, first, n, law, lift(rho, o), ROUND, going)
+                if turn % CHANGE == CHANGE - 1:
+                    relax(w, first, n, tolerance, least, going)
+                admm(w, first, n, law, lift(damping(turn), o), ROUND, going)
                 find_rates(w, n)
                 steps, left = newton(w, first, n, law, tolerance, least, MORE_STEPS, going)
                 better = less(left, select(less(0.5, going), best, -one))
@@ -88,6 +107,21 @@ def settle(w, first, n, law, method, tolerance, least, rounds, report):
     else:
         count, left = gauss_seidel(w, first, n, law, tolerance, rounds * ROUND, going)
     conclude(w, first, n, law, count, turns, tolerance, report)
+
+
+@kernel
+def damping(turn):
+    rho = DAMPINGS[0]
+    for k in (1, 2, 3, 4):
+        rho = DAMPINGS[k] if turn % 5 == k else rho
+    return rho
+
+
+@kernel
+def relax(w, first, n, tolerance, least, going):
+    """Elsewhere: where the convex law leads."""
+    newton(w, first, n, CONVEX, tolerance, least, NEWTON_STEPS, going)
+    begin_splitting(w, n)
 
 
 @kernel
