@@ -21,7 +21,7 @@ from saltus.kernel.scalar import (
     sqrt,
 )
 from saltus.kernel.tables import Configurations, Filled, Part, Tables, Varied
-from saltus.kernel.tuples import Scalar, defines, kernel
+from saltus.kernel.tuples import Scalar, defines, kernel, rolled
 
 __all__ = [
     "ALGORITHMS",
@@ -55,6 +55,7 @@ __all__ = [
     "maximum",
     "minimum",
     "quad",
+    "rolled",
     "select",
     "sincos",
     "some",

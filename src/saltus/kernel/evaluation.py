@@ -17,7 +17,7 @@ from typing import Any
 from saltus.kernel.expressions import OPERATORS, Conflict
 from saltus.kernel.limbs import side_by_side
 from saltus.kernel.order import as_needed
-from saltus.kernel.tuples import NUMBER_CLASSES
+from saltus.kernel.tuples import NUMBER_CLASSES, is_rolled
 from saltus.kernel.values import INT, Column, Group, Known, Real, Span, Value, is_integer, kind_of
 from saltus.kernel.walk import Loop, Walk, quoted
 
@@ -46,6 +46,7 @@ class Evaluation(Walk):
         if all(map(in_registers, values)):
             return super().call(function, values)
         inner = Evaluation(self.compiler, function, ())
+        inner.rolled = self.rolled or is_rolled(function)
         return inner.within_caller(self, values)
 
     def within_caller(self, caller: Evaluation, values: Sequence[Any]) -> Any:
@@ -64,7 +65,7 @@ class Evaluation(Walk):
         caller.env[CELLS] = self.env[CELLS]
         return result
 
-    inlined = False
+    inlined = rolled = False
 
     def take_over(self, other: Evaluation) -> None:
         """Go on writing where the other stopped."""
@@ -102,7 +103,8 @@ class Evaluation(Walk):
     # ------------------------------------------------------------------------------------------------ loops
 
     def count(self, node: ast.For, ends: list[Any]) -> None:
-        if all(isinstance(end, Known) and is_integer(end) for end in ends) and self.reaches_tables(node):
+        known = all(isinstance(end, Known) and is_integer(end) for end in ends)
+        if known and not self.rolled and self.reaches_tables(node):
             self.unroll_limbs(node, list(map(Known, range(*(end.value for end in ends)))))
         else:
             super().count(node, ends)
@@ -157,7 +159,7 @@ class Evaluation(Walk):
 
     def do_While(self, node: ast.While) -> None:
         """As long as the condition is known, round by round."""
-        while not isinstance(node.test, ast.Constant):
+        while not (self.rolled or isinstance(node.test, ast.Constant)):
             lines, label = len(self.lines), self.label
             condition = self.condition(node.test)
             if not isinstance(condition, bool):

@@ -91,11 +91,17 @@ class Layout:
                 offset += leaf_count(cls)
         self.view_class: Any = namedtuple("View", list(self.fields))  # type: ignore[misc]
 
+    @property
+    def groups(self) -> dict[str, dict[str, type | None]]:
+        """The fields of each group, and their classes."""
+        found: dict[str, dict[str, type | None]] = {}
+        for name, spec in self.fields.items():
+            found.setdefault(spec.group, {})[name] = spec.cls
+        return found
+
     def extended(self, **groups: Mapping[str, type | None]) -> Layout:
         """The same layout with more fields."""
-        mine: dict[str, dict[str, type | None]] = {}
-        for name, spec in self.fields.items():
-            mine.setdefault(spec.group, {})[name] = spec.cls
+        mine = self.groups
         return Layout(**mine | {group: {**mine.get(group, {}), **fields} for group, fields in groups.items()})
 
     def length(self, sizes: Mapping[str, int]) -> int:

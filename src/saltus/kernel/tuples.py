@@ -20,7 +20,7 @@ Scalar: TypeAlias = Any
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-_MARK = "__saltus_kernel__"
+_MARK, _ROLLED = "__saltus_kernel__", "__saltus_rolled__"
 
 
 def kernel(function: Function) -> Function:
@@ -28,6 +28,16 @@ def kernel(function: Function) -> Function:
     setattr(function, _MARK, True)
     text_of(function)  # as it is now
     return function
+
+
+def rolled(function: Function) -> Function:
+    """Mark a kernel whose loops stay loops in code for one robot: what it does depends on numbers more than on the robot."""
+    setattr(function, _ROLLED, True)
+    return function
+
+
+def is_rolled(function: object) -> bool:
+    return getattr(function, _ROLLED, False) is True
 
 
 def is_kernel(candidate: object) -> TypeGuard[Callable[..., Any]]:

@@ -39,6 +39,7 @@ from saltus.kernel import (
     less,
     lift,
     maximum,
+    rolled,
     select,
     some,
     sqrt,
@@ -78,6 +79,7 @@ ROWS = Layout(
 )  # fmt: skip
 
 
+@rolled
 @kernel
 def settle(w, first, n, law, method, tolerance, least, rounds, report):
     """Impulses from those at hand on: `first` rows of joints, contacts in the others of n. `least`: of alpha (newton)."""

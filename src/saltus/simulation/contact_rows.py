@@ -1,0 +1,270 @@
+"""The rows of a step's contact problem: what may hold, its Jacobian, rates without impulses, and the Delassus matrix.
+
+    u = J v+ + bias = G x + g,      G = J M^-1 J^T,      g = J v_free + bias
+
+Rows come in this order: loops; dry friction; limits of joints that are near; contacts that are near, normal first and then
+two tangents. Each row's column y = U^-1 J^T, on M = U D U^T (ltl.py), is not zero but on the way from its bodies to the
+root: an entry of G is y_i . D^-1 y_j along the shorter of two ways. What is near is the same in all lanes of a packet: rows
+that are far in one of them have rates that no impulse answers.
+
+bias, as a velocity: what a gap allows in one step, and what brings back a share `PULL` of what is lost.
+
+| code | what | shape |
+|---|---|---|
+| `row` | J, then y | nr nv |
+| `last` | the last degree of freedom on a row's way to the root; nv where two ways are joined | nr |
+| `place_of` | of each row, its number among all there are (`nx`) | nr |
+| `free`, `delassus` | g, G | nr, nr nr |
+"""
+
+from __future__ import annotations
+
+from saltus.collision.contacts import CONTACT_WORK
+from saltus.constraints.measure import separation
+from saltus.constraints.system import direction, fill_row, unit_force
+from saltus.kernel import fabs, kernel, ld, less, lift, maximum, minimum, rolled, select, some, st, zero
+from saltus.model.joint_kernels import component
+from saltus.simulation.contact_problem import ROWS
+from saltus.spatial.algebra import Force, Mat3, Vec3, cross, dot, inverse
+
+PULL = 0.2
+"""The share of a penetration, or of a loop's gap, that a step takes away."""
+
+FASTEST = 1.0
+"""At which bodies are pushed out of each other, at most [m/s]."""
+
+NEAR = 2e-3
+"""What is as near as this is looked at, whatever its speed [m, rad]."""
+
+ROW_WORK = CONTACT_WORK.extended(**ROWS.groups).extended(
+    nr={"last": int, "place_of": int, "softness": None},
+    nrv={"row": None},
+    nv={"speed": None, "pivot_inverse": None},
+)
+
+
+@rolled
+@kernel
+def find_rows(tree, q, v, h, friction, compliance, restitution, w):
+    """All rows that may hold in a step of h, from velocities `v`, and `speed`, those without impulses. Returns how many there
+    are that are no contact, how many in all, and 1 where contacts were left out."""
+    first = loop_rows(tree, h, w)
+    for n in range(tree.nrub):
+        k, most = tree.rubbing[n], tree.dry[n] * h
+        w.lower[first], w.upper[first] = -most, most
+        axis_row(tree, w, first, k, lift(1.0, h), tree.nm + n)
+        w.free[first] = w.speed[k]
+        first = first + 1
+    first = limit_rows(tree, q, v, h, first, w)
+    n, crowded = contact_rows(tree, v, h, first, friction, compliance, restitution, w)
+    find_delassus(tree, w, first, n)
+    return first, n, crowded
+
+
+@kernel
+def loop_rows(tree, h, w):
+    for c in range(tree.nc):
+        a, b = tree.body_a[c], tree.body_b[c]
+        A, B = w.place[a] @ tree.place_a[c], w.place[b] @ tree.place_b[c]
+        gap = separation(tree, c, inverse(A) @ B)
+        for r in range(tree.first_row[c], tree.end_row[c]):
+            axis = tree.row_axis[r]
+            d = direction(A.R, axis)
+            on_a = unit_force(d, A.p, axis)
+            on_b = unit_force(d, B.p, axis) if tree.point[c] else on_a
+            fill_row(tree, r, a, b, on_a, on_b, w, w.row)
+            w.free[r] = rate(tree, w, r, w.speed) - PULL / h * component(gap, axis)
+            w.lower[r], w.upper[r] = lift(-1e300, h), lift(1e300, h)
+            w.place_of[r] = r
+            join_ways(tree, w, r, a, b)
+    return tree.nm + 0
+
+
+@kernel
+def limit_rows(tree, q, v, h, r, w):
+    """The nearer limit of each joint that is near one."""
+    one = lift(1.0, h)
+    for n in range(tree.nlimit):
+        k, x = tree.limited[n], ld(q, tree.limited_q[n])
+        below, above = x - tree.lower_limit[n], tree.upper_limit[n] - x
+        gap, sign = minimum(below, above), select(less(below, above), one, -one)
+        reach = NEAR + 2.0 * h * maximum(fabs(ld(v, k)), fabs(w.speed[k]))
+        if some(less(gap, reach)):
+            axis_row(tree, w, r, k, sign, tree.nm + tree.nrub + n)
+            w.lower[r], w.upper[r] = lift(0.0, h), lift(1e300, h)
+            w.free[r] = sign * w.speed[k] + allowed(gap, h)
+            r = r + 1
+    return r
+
+
+@kernel
+def contact_rows(tree, v, h, first, friction, compliance, restitution, w):
+    o, nv = lift(0.0, h), tree.nv
+    r, crowded, held = first + 0, lift(0.0, h), tree.nm + tree.nrub + tree.nlimit
+    for s in range(tree.nslot):
+        gap, n, p = w.gap[s], w.normal[s], w.point[s]
+        a, b = tree.slot_a[s], tree.slot_b[s]
+        va, vb = w.velocity[a], w.velocity[b]
+        closing = dot(n, vb.lin + cross(vb.ang, p) - va.lin - cross(va.ang, p))
+        if some(less(gap, NEAR + 2.0 * h * fabs(closing))):
+            if r + 3 > first + 3 * tree.nmost:
+                crowded = lift(1.0, h)
+            else:
+                contact_row(tree, w, r, a, b, n, p)
+                t = tangent(n)
+                contact_row(tree, w, r + 1, a, b, t, p)
+                contact_row(tree, w, r + 2, a, b, cross(n, t), p)
+                bounce = select(less(gap, NEAR + o), maximum(closing, o) * ld(restitution, s), o)
+                u = rate(tree, w, r, w.speed)
+                w.free[r] = u + select(less(o, bounce), bounced(gap, h, u, bounce), allowed(gap, h))
+                w.free[r + 1] = rate(tree, w, r + 1, w.speed)
+                w.free[r + 2] = rate(tree, w, r + 2, w.speed)
+                w.friction[r], w.softness[r] = ld(friction, s), ld(compliance, s) / (h * h)
+                for d in range(3):
+                    w.place_of[r + d] = held + 3 * s + d
+                    join_ways(tree, w, r + d, a, b)
+                r = r + 3
+    return r, crowded
+
+
+@kernel
+def allowed(gap, h):
+    """What a gap adds to the rate of its row."""
+    return maximum(select(less(gap, lift(0.0, h)), PULL * gap / h, gap / h), lift(-FASTEST, h))
+
+
+@kernel
+def bounced(gap, h, u, bounce):
+    """The same for what rebounds: it comes back at `bounce` in the step in which it would go through."""
+    return select(less(gap + h * u, lift(0.0, h)), -bounce, gap / h)
+
+
+@kernel
+def tangent(n):
+    """A unit vector across a unit vector, by continuous rules in each half space (T. Duff et al., 2017)."""
+    sign = select(less(n.z, lift(0.0, n.z)), lift(-1.0, n.z), lift(1.0, n.z))
+    a = -1.0 / (sign + n.z)
+    return Vec3(1.0 + sign * n.x * n.x * a, sign * (n.x * n.y * a), -(sign * n.x))
+
+
+@kernel
+def contact_row(tree, w, r, a, b, d, p):
+    force = Force(d, cross(p, d))
+    fill_row(tree, r, a, b, force, force, w, w.row)
+
+
+@kernel
+def axis_row(tree, w, r, k, sign, place):
+    """The row of one degree of freedom."""
+    start = r * tree.nv
+    for j in range(tree.nv):
+        st(w.row, start + j, lift(0.0, sign))
+    st(w.row, start + k, sign)
+    w.place_of[r], w.last[r] = place, k
+    climb(tree, w, start, k)
+
+
+@kernel
+def rate(tree, w, r, v):
+    total = zero(w.row)
+    for k in range(tree.nv):
+        total = total + ld(w.row, r * tree.nv + k) * ld(v, k)
+    return total
+
+
+@kernel
+def join_ways(tree, w, r, a, b):
+    """The row becomes y, and knows its way to the root."""
+    last = -1
+    if a > 0:
+        last = tree.nv if b > 0 else tree.end[a] - 1
+    elif b > 0:
+        last = tree.end[b] - 1
+    w.last[r] = last
+    climb(tree, w, r * tree.nv, last)
+
+
+@kernel
+def climb(tree, w, start, last):
+    """U^-1 times a vector that begins at `start` of `row`, and is zero but on the way from `last` to the root."""
+    nv, k = tree.nv, min(last, tree.nv - 1)
+    while k >= 0:
+        entry, i = ld(w.row, start + k), tree.above[k]
+        while i >= 0:
+            st(w.row, start + i, ld(w.row, start + i) - entry * ld(w.M, i * nv + k))
+            i = tree.above[i]
+        k = onward(tree, last, k)
+
+
+@kernel
+def onward(tree, last, k):
+    """The next degree of freedom on a way to the root; where two ways are joined, all are."""
+    return k - 1 if last >= tree.nv else tree.above[k]
+
+
+@kernel
+def find_delassus(tree, w, first, n):
+    G, nv = w.delassus, tree.nv
+    for i in range(first):
+        for j in range(i + 1):
+            total, last = zero(G), min(w.last[i], w.last[j])
+            k = min(last, nv - 1)
+            while k >= 0:
+                total = total + ld(w.row, i * nv + k) * w.pivot_inverse[k] * ld(w.row, j * nv + k)
+                k = onward(tree, last, k)
+            st(G, i * n + j, total)
+            st(G, j * n + i, total)
+    for i in range(first, n, 3):
+        for j in range(first):
+            couple_row(tree, w, i, j, n)
+        for j in range(first, i + 1, 3):
+            couple_contacts(tree, w, i, j, n)
+        for d in range(3):
+            k = (i + d) * n + i + d
+            st(G, k, ld(G, k) + (w.softness[i] if d == 0 else zero(G)))
+
+
+@kernel
+def couple_row(tree, w, i, j, n):
+    """The entries of a contact that begins at row i, and a row j."""
+    G, nv, last = w.delassus, tree.nv, min(w.last[i], w.last[j])
+    k = min(last, nv - 1)
+    a = b = c = zero(G)
+    while k >= 0:
+        y = ld(w.row, j * nv + k) * w.pivot_inverse[k]
+        at = i * nv + k
+        a, b, c = a + ld(w.row, at) * y, b + ld(w.row, at + nv) * y, c + ld(w.row, at + nv + nv) * y
+        k = onward(tree, last, k)
+    put_row(G, n, i, j, a, b, c)
+
+
+@kernel
+def put_row(G, n, i, j, a, b, c):
+    st(G, i * n + j, a)
+    st(G, (i + 1) * n + j, b)
+    st(G, (i + 2) * n + j, c)
+    st(G, j * n + i, a)
+    st(G, j * n + i + 1, b)
+    st(G, j * n + i + 2, c)
+
+
+@kernel
+def couple_contacts(tree, w, i, j, n):
+    """The entries of two contacts."""
+    G, nv, last, o = w.delassus, tree.nv, min(w.last[i], w.last[j]), zero(w.delassus)
+    k = min(last, nv - 1)
+    B = Mat3(o, o, o, o, o, o, o, o, o)
+    while k >= 0:
+        at, to, D = i * nv + k, j * nv + k, w.pivot_inverse[k]
+        x, y, z = ld(w.row, at) * D, ld(w.row, at + nv) * D, ld(w.row, at + nv + nv) * D
+        a, b, c = ld(w.row, to), ld(w.row, to + nv), ld(w.row, to + nv + nv)
+        B = Mat3(
+            B.xx + x * a, B.xy + x * b, B.xz + x * c,
+            B.yx + y * a, B.yy + y * b, B.yz + y * c,
+            B.zx + z * a, B.zy + z * b, B.zz + z * c,
+        )  # fmt: skip
+        k = onward(tree, last, k)
+    put_row(G, n, i, j, B.xx, B.yx, B.zx)
+    put_row(G, n, i, j + 1, B.xy, B.yy, B.zy)
+    put_row(G, n, i, j + 2, B.xz, B.yz, B.zz)
+

@@ -1,0 +1,202 @@
+"""A step of a robot that touches the world: semi-implicit Euler with impulses.
+
+    (M + h D) (v+ - v) = h (drive - b) + J^T x,      J v+ + bias and x as contacts, limits, friction and loops allow,
+    q+ = q (+) h v+
+
+Springs, dampers and PD control are implicit, D their slope: what they do grows with v+ itself, so that stiff gains are as
+stable as soft ones. A motor that would need more than its limit gives just that, and is explicit.
+
+    drive = tau + kp (target (-) q - h v) - kd v,      D = damping + kd + h kp
+
+1. velocities, inertia matrix and bias forces of all bodies (system.py); U D U^T of M + h D along the tree (ltl.py);
+2. v_free, the velocities without impulses;
+3. gaps (collision), rows that are near, their Delassus matrix (contact_rows.py);
+4. impulses x (contact_problem.py), from those of the last step on;
+5. v+ = v_free + U^-T D^-1 sum_r y_r x_r.
+
+O(n d^2 + m d^2 + m^2 d) for m rows of depth d, and O(m^3) for each of the few steps that Newton's method takes.
+"""
+
+from __future__ import annotations
+
+from saltus.collision.contacts import find_contacts
+from saltus.constraints.report import Status
+from saltus.constraints.system import AXES, BODIES, collect_bodies, move_bodies
+from saltus.dynamics.ltl import factor, solve_lower, solve_upper
+from saltus.kernel import declare, fabs, kernel, ld, less, lift, maximum, rolled, select, st, tail, zero
+from saltus.model.manifold import difference_joint, step_joint
+from saltus.model.tree import HEAVY
+from saltus.simulation.contact_law import within
+from saltus.simulation.contact_problem import REPORT, settle
+from saltus.simulation.contact_rows import ROW_WORK, find_rows, onward
+from saltus.simulation.simulated import TABLES
+from saltus.spatial.algebra import Force, Vec3, cross, power
+
+WORK = ROW_WORK.extended(
+    nj=BODIES,
+    nv={**AXES, "rest": None, "slope": None, "grip": None},
+    nvv={"M": None},
+    nvp={"pull": None},
+    nx={"kept": None},
+    nsaid={"said": None},
+)
+
+
+@kernel
+def drive(tree, q, v, h, tau, target, kp, kd, damping, effort, w):
+    """Forces of motors and dampers in `rest`, h times their slope in `slope`; of motors alone `pull` and `grip`."""
+    o = zero(q)
+    if target is not None:
+        for i in range(1, tree.nj):
+            difference_joint(tree, i, q, target, w.pull)
+    for k in range(tree.nv):
+        wanted, grip, speed, most = ld(tau, k), o, ld(v, k), ld(effort, k)
+        if target is not None:
+            grip = ld(kd, k) + h * ld(kp, k)
+            wanted = wanted + ld(kp, k) * w.pull[k] - grip * speed
+        given = within(wanted, -most, most)
+        grip = select(less(o, fabs(wanted - given)), o, grip)
+        w.pull[k], w.grip[k] = given, grip
+        w.slope[k], w.rest[k] = h * (grip + ld(damping, k)), given - ld(damping, k) * speed
+
+
+@kernel
+def push_bodies(tree, count, pushed, at, push, w):
+    """Forces along the world's axes, at points of bodies."""
+    for n in range(count):
+        body = pushed[n]
+        X, f = w.place[body], ld(push, 3 * n, Vec3)
+        p = X.R @ ld(at, 3 * n, Vec3) + X.p
+        force = Force(f, cross(p, f))
+        k = tree.end[body] - 1
+        while k >= 0:
+            w.rest[k] = w.rest[k] + power(w.axis[k], force)
+            k = tree.above[k]
+
+
+@kernel
+def move_freely(tree, v, h, w):
+    """v_free, on the factors of M + h D."""
+    nv = tree.nv
+    for k in range(nv):
+        st(w.M, k * nv + k, ld(w.M, k * nv + k) + w.slope[k])
+    factor(tree.above, nv, w.M, w.pivot_inverse)
+    solve_upper(tree.above, nv, w.M, w.rest)
+    for k in range(nv):
+        w.pivot_inverse[k] = 1.0 / w.pivot_inverse[k]
+        w.rest[k] = w.rest[k] * (h * w.pivot_inverse[k])
+    solve_lower(tree.above, nv, w.M, w.rest)
+    for k in range(nv):
+        w.speed[k] = ld(v, k) + w.rest[k]
+
+
+@rolled
+@kernel
+def add_impulses(tree, n, w):
+    """From v_free to v+, in `speed`."""
+    nv = tree.nv
+    for k in range(nv):
+        w.rest[k] = zero(w.row)
+    for r in range(n):
+        x, last = w.impulse[r], w.last[r]
+        k = min(last, nv - 1)
+        while k >= 0:
+            w.rest[k] = w.rest[k] + ld(w.row, r * nv + k) * x
+            k = onward(tree, last, k)
+    for k in range(nv):
+        w.rest[k] = w.rest[k] * w.pivot_inverse[k]
+    solve_lower(tree.above, nv, w.M, w.rest)
+    for k in range(nv):
+        w.speed[k] = w.speed[k] + w.rest[k]
+
+
+@kernel
+def step_on(tree, plan, q, v, h, tolerance, friction, compliance, restitution, w, new_q, new_v, new_tau, report):
+    """One step under the forces in `rest` and their slopes; impulses begin with those in `kept`, and are left there."""
+    o = zero(q)
+    w.origin[0] = w.place[0].p * -1.0
+    find_contacts(tree, w)
+    first, n, crowded = find_rows(tree, q, v, h, friction, compliance, restitution, w)
+    for r in range(n):
+        w.impulse[r] = w.kept[w.place_of[r]]
+    settle(w, first, n, plan[2], plan[3], ld(tolerance, 0), ld(tolerance, 1), plan[4], report)
+    worst, place = ld(report, 5), -lift(1.0, o)
+    for x in range(tree.nx):
+        w.kept[x] = o
+    for r in range(n):
+        w.kept[w.place_of[r]] = w.impulse[r]
+        place = select(less(1.0 * r - 0.5, worst), 1.0 * w.place_of[r] + o, place)
+    st(report, 5, select(less(worst, o), worst, place))
+    add_impulses(tree, n, w)
+    total = o
+    for k in range(tree.nv):
+        st(new_tau, k, w.pull[k] - w.grip[k] * (w.speed[k] - ld(v, k)))
+        total = total + w.speed[k]
+        st(new_v, k, w.speed[k])
+    for i in range(1, tree.nj):
+        step_joint(tree, i, q, new_v, h, new_q)
+    status = maximum(ld(report, 6), crowded * Status.STOPPED)
+    st(report, 6, select(less(-1.0, total - total), status, lift(1.0 * Status.INVALID, o)))
+
+
+@kernel
+def begin_step(tree, q, v, h, tau, target, kp, kd, damping, effort, count, pushed, at, push, w):
+    """Up to v_free."""
+    move_bodies(tree, q, v, w)
+    drive(tree, q, v, h, tau, target, kp, kd, damping, effort, w)
+    push_bodies(tree, count, pushed, at, push, w)
+    collect_bodies(tree, q, w.rest, w, w.M, w.rest)
+    move_freely(tree, v, h, w)
+
+
+@rolled
+@kernel
+def gather(said, worst):
+    """What a step says, with what steps before it said: counts add up, residuals and the status are the worst."""
+    place = select(less(ld(worst, 2), ld(said, 2)), ld(said, 5), ld(worst, 5))
+    for k in range(2):
+        st(worst, k, ld(worst, k) + ld(said, k))
+    for k in range(2, REPORT):
+        st(worst, k, maximum(ld(worst, k), ld(said, k)))
+    st(worst, 5, place)
+
+
+@declare(
+    TABLES,
+    inputs={
+        "plan": "6 int", "clock": "ticks int", "record": "rows int", "pushed": "npush int",
+        "q": "nq", "v": "nv", "start": "nx", "dt": "1", "tolerance": "2",
+        "friction": "nslot", "compliance": "nslot", "restitution": "nslot", "damping": "nv", "effort": "nv",
+        "at": "npush 3", "push": "ticks npush 3", "tau": "ticks nv",
+        "target": "ticks nq optional", "kp": "ticks nv optional", "kd": "ticks nv optional",
+    },
+    outputs={"qs": "rows nq", "vs": "rows nv", "taus": "rows nv", "impulses": "rows nx", "reports": "rows 7"},
+    work=WORK,
+    inverts_inertia=True,
+    own_code=HEAVY,
+)  # fmt: skip
+def _contact_steps(
+    tree, plan, clock, record, pushed, q, v, start, dt, tolerance, friction, compliance, restitution, damping, effort,
+    at, push, tau, target, kp, kd, w, qs, vs, taus, impulses, reports,
+):  # fmt: skip
+    """`plan`: steps for each tick of the clock, steps for each row that is recorded, law, method, rounds of ADMM, pushes."""
+    nq, nv, nx, h = tree.nq, tree.nv, tree.nx, ld(dt, 0)
+    hold, every, goal, p, d = plan[0], plan[1], target, kp, kd
+    for x in range(nx):
+        w.kept[x] = ld(start, x)
+    for row in range(record[0]):
+        new_q, new_v, new_tau = tail(qs, row * nq), tail(vs, row * nv), tail(taus, row * nv)
+        worst = tail(reports, row * REPORT)
+        for k in range(REPORT):
+            st(worst, k, zero(q))
+        for step in range(row * every, (row + 1) * every):
+            tick = step // hold
+            if target is not None:
+                goal, p, d = tail(target, tick * nq), tail(kp, tick * nv), tail(kd, tick * nv)
+            now, pull = tail(tau, tick * nv), tail(push, 3 * tick * plan[5])
+            begin_step(tree, q, v, h, now, goal, p, d, damping, effort, plan[5], pushed, at, pull, w)
+            step_on(tree, plan, q, v, h, tolerance, friction, compliance, restitution, w, new_q, new_v, new_tau, w.said)
+            q, v = new_q, new_v
+            gather(w.said, worst)
+        for x in range(nx):
+            st(impulses, row * nx + x, w.kept[x])
