@@ -18,4 +18,5 @@ def fill(problem, ints, reals):
         ints.slot_a[k], ints.slot_b[k] = f.joint, 0
         reals.slot_place[k] = Vec3(*(P[:3, :3] @ np.asarray(offset) + P[:3, 3]))
         reals.slot_radius[k] = s.radius
-COLLISIONS = Part(("nslot",), Layout(nslot={"slot_a": None, "slot_b": None}), Layout(nslot={"slot_place": Vec3, "slot_radius": None}), measure, fill)
+        reals.slot_friction[k], reals.slot_bounce[k] = s.friction, s.restitution
+COLLISIONS = Part(("nslot",), Layout(nslot={"slot_a": None, "slot_b": None}), Layout(nslot={"slot_place": Vec3, "slot_radius": None, "slot_friction": None, "slot_bounce": None}), measure, fill)

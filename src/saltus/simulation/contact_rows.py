@@ -13,13 +13,14 @@ bias, as a velocity: what a gap allows in one step, and what brings back a share
 |---|---|---|
 | `row` | J, then y | nr nv |
 | `last` | the last degree of freedom on a row's way to the root; nv where two ways are joined | nr |
-| `place_of` | of each row, its number among all there are (`nx`) | nr |
+| `place_of` | of each row, and of each contact's first one, its number among all there are (`nx`) | nr |
+| `slot` | of each contact's first row, which of all possible contacts it is | nr |
 | `free`, `delassus` | g, G | nr, nr nr |
 """
 
 from __future__ import annotations
 
-from saltus.collision.contacts import CONTACT_WORK
+from saltus.collision.tables import CONTACT_WORK
 from saltus.constraints.measure import separation
 from saltus.constraints.system import direction, fill_row, unit_force
 from saltus.kernel import fabs, kernel, ld, less, lift, maximum, minimum, rolled, select, some, st, zero
@@ -37,7 +38,7 @@ NEAR = 2e-3
 """What is as near as this is looked at, whatever its speed [m, rad]."""
 
 ROW_WORK = CONTACT_WORK.extended(**ROWS.groups).extended(
-    nr={"last": int, "place_of": int, "softness": None},
+    nr={"last": int, "place_of": int, "slot": int, "softness": None},
     nrv={"row": None},
     nv={"speed": None, "pivot_inverse": None},
 )
@@ -45,9 +46,9 @@ ROW_WORK = CONTACT_WORK.extended(**ROWS.groups).extended(
 
 @rolled
 @kernel
-def find_rows(tree, q, v, h, friction, compliance, restitution, w):
+def find_rows(tree, q, v, h, surface, w):
     """All rows that may hold in a step of h, from velocities `v`, and `speed`, those without impulses. Returns how many there
-    are that are no contact, how many in all, and 1 where contacts were left out."""
+    are that are no contact, how many in all, and 1 where contacts were left out. `surface`: by what friction is multiplied, compliance."""
     first = loop_rows(tree, h, w)
     for n in range(tree.nrub):
         k, most = tree.rubbing[n], tree.dry[n] * h
@@ -56,7 +57,7 @@ def find_rows(tree, q, v, h, friction, compliance, restitution, w):
         w.free[first] = w.speed[k]
         first = first + 1
     first = limit_rows(tree, q, v, h, first, w)
-    n, crowded = contact_rows(tree, v, h, first, friction, compliance, restitution, w)
+    n, crowded = contact_rows(tree, h, first, surface, w)
     find_delassus(tree, w, first, n)
     return first, n, crowded
 
@@ -98,7 +99,7 @@ def limit_rows(tree, q, v, h, r, w):
 
 
 @kernel
-def contact_rows(tree, v, h, first, friction, compliance, restitution, w):
+def contact_rows(tree, h, first, surface, w):
     o, nv = lift(0.0, h), tree.nv
     r, crowded, held = first + 0, lift(0.0, h), tree.nm + tree.nrub + tree.nlimit
     for s in range(tree.nslot):
@@ -114,14 +115,14 @@ def contact_rows(tree, v, h, first, friction, compliance, restitution, w):
                 t = tangent(n)
                 contact_row(tree, w, r + 1, a, b, t, p)
                 contact_row(tree, w, r + 2, a, b, cross(n, t), p)
-                bounce = select(less(gap, NEAR + o), maximum(closing, o) * ld(restitution, s), o)
+                bounce = select(less(gap, NEAR + o), maximum(closing, o) * w.bounce[s], o)
                 u = rate(tree, w, r, w.speed)
                 w.free[r] = u + select(less(o, bounce), bounced(gap, h, u, bounce), allowed(gap, h))
                 w.free[r + 1] = rate(tree, w, r + 1, w.speed)
                 w.free[r + 2] = rate(tree, w, r + 2, w.speed)
-                w.friction[r], w.softness[r] = ld(friction, s), ld(compliance, s) / (h * h)
+                w.friction[r], w.softness[r] = w.grip[s] * ld(surface, 0), ld(surface, 1) / (h * h)
+                w.place_of[r], w.slot[r] = held + 3 * s, s
                 for d in range(3):
-                    w.place_of[r + d] = held + 3 * s + d
                     join_ways(tree, w, r + d, a, b)
                 r = r + 3
     return r, crowded

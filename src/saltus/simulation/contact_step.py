@@ -27,14 +27,15 @@ from saltus.kernel import declare, fabs, kernel, ld, less, lift, maximum, rolled
 from saltus.model.manifold import difference_joint, step_joint
 from saltus.model.tree import HEAVY
 from saltus.simulation.contact_law import within
+from saltus.simulation.contact_newton import set_three, three
 from saltus.simulation.contact_problem import REPORT, settle
-from saltus.simulation.contact_rows import ROW_WORK, find_rows, onward
+from saltus.simulation.contact_rows import ROW_WORK, find_rows, onward, tangent
 from saltus.simulation.simulated import TABLES
-from saltus.spatial.algebra import Force, Vec3, cross, power
+from saltus.spatial.algebra import Force, Vec3, cross, dot, power
 
 WORK = ROW_WORK.extended(
     nj=BODIES,
-    nv={**AXES, "rest": None, "slope": None, "grip": None},
+    nv={**AXES, "rest": None, "slope": None, "motor_slope": None},
     nvv={"M": None},
     nvp={"pull": None},
     nx={"kept": None},
@@ -44,20 +45,20 @@ WORK = ROW_WORK.extended(
 
 @kernel
 def drive(tree, q, v, h, tau, target, kp, kd, damping, effort, w):
-    """Forces of motors and dampers in `rest`, h times their slope in `slope`; of motors alone `pull` and `grip`."""
+    """Forces of motors and dampers in `rest`, h times their slope in `slope`; of motors alone `pull` and `motor_slope`."""
     o = zero(q)
     if target is not None:
         for i in range(1, tree.nj):
             difference_joint(tree, i, q, target, w.pull)
     for k in range(tree.nv):
-        wanted, grip, speed, most = ld(tau, k), o, ld(v, k), ld(effort, k)
+        wanted, own, speed, most = ld(tau, k), o, ld(v, k), ld(effort, k)
         if target is not None:
-            grip = ld(kd, k) + h * ld(kp, k)
-            wanted = wanted + ld(kp, k) * w.pull[k] - grip * speed
+            own = ld(kd, k) + h * ld(kp, k)
+            wanted = wanted + ld(kp, k) * w.pull[k] - own * speed
         given = within(wanted, -most, most)
-        grip = select(less(o, fabs(wanted - given)), o, grip)
-        w.pull[k], w.grip[k] = given, grip
-        w.slope[k], w.rest[k] = h * (grip + ld(damping, k)), given - ld(damping, k) * speed
+        own = select(less(o, fabs(wanted - given)), o, own)
+        w.pull[k], w.motor_slope[k] = given, own
+        w.slope[k], w.rest[k] = h * (own + ld(damping, k)), given - ld(damping, k) * speed
 
 
 @kernel
@@ -110,27 +111,50 @@ def add_impulses(tree, n, w):
         w.speed[k] = w.speed[k] + w.rest[k]
 
 
+@rolled
 @kernel
-def step_on(tree, plan, q, v, h, tolerance, friction, compliance, restitution, w, new_q, new_v, new_tau, report):
+def recall(tree, first, n, w):
+    """Impulses to begin with: those kept, of contacts along their normals and tangents."""
+    for r in range(first):
+        w.impulse[r] = w.kept[w.place_of[r]]
+    for r in range(first, n, 3):
+        at, normal = w.place_of[r], w.normal[w.slot[r]]
+        x, t = Vec3(w.kept[at], w.kept[at + 1], w.kept[at + 2]), tangent(normal)
+        set_three(w.impulse, r, Vec3(dot(normal, x), dot(t, x), dot(cross(normal, t), x)))
+
+
+@rolled
+@kernel
+def keep(tree, first, n, w, report):
+    """Impulses that were found, of contacts along the world's axes; and where the worst row is, among all there are."""
+    worst, place = ld(report, 5), -lift(1.0, zero(report))
+    for x in range(tree.nx):
+        w.kept[x] = zero(report)
+    for r in range(first):
+        w.kept[w.place_of[r]] = w.impulse[r]
+        place = select(less(r - 0.5, worst), lift(1.0 * w.place_of[r], worst), place)
+    for r in range(first, n, 3):
+        at, normal, x = w.place_of[r], w.normal[w.slot[r]], three(w.impulse, r)
+        t = tangent(normal)
+        set_three(w.kept, at, normal * x.x + t * x.y + cross(normal, t) * x.z)
+        place = select(less(r - 0.5, worst), lift(1.0 * at, worst), place)
+    st(report, 5, place)
+
+
+@kernel
+def step_on(tree, plan, q, v, h, tolerance, surface, w, new_q, new_v, new_tau, report):
     """One step under the forces in `rest` and their slopes; impulses begin with those in `kept`, and are left there."""
     o = zero(q)
     w.origin[0] = w.place[0].p * -1.0
     find_contacts(tree, w)
-    first, n, crowded = find_rows(tree, q, v, h, friction, compliance, restitution, w)
-    for r in range(n):
-        w.impulse[r] = w.kept[w.place_of[r]]
+    first, n, crowded = find_rows(tree, q, v, h, surface, w)
+    recall(tree, first, n, w)
     settle(w, first, n, plan[2], plan[3], ld(tolerance, 0), ld(tolerance, 1), plan[4], report)
-    worst, place = ld(report, 5), -lift(1.0, o)
-    for x in range(tree.nx):
-        w.kept[x] = o
-    for r in range(n):
-        w.kept[w.place_of[r]] = w.impulse[r]
-        place = select(less(1.0 * r - 0.5, worst), 1.0 * w.place_of[r] + o, place)
-    st(report, 5, select(less(worst, o), worst, place))
+    keep(tree, first, n, w, report)
     add_impulses(tree, n, w)
     total = o
     for k in range(tree.nv):
-        st(new_tau, k, w.pull[k] - w.grip[k] * (w.speed[k] - ld(v, k)))
+        st(new_tau, k, w.pull[k] - w.motor_slope[k] * (w.speed[k] - ld(v, k)))
         total = total + w.speed[k]
         st(new_v, k, w.speed[k])
     for i in range(1, tree.nj):
@@ -166,7 +190,7 @@ def gather(said, worst):
     inputs={
         "plan": "6 int", "clock": "ticks int", "record": "rows int", "pushed": "npush int",
         "q": "nq", "v": "nv", "start": "nx", "dt": "1", "tolerance": "2",
-        "friction": "nslot", "compliance": "nslot", "restitution": "nslot", "damping": "nv", "effort": "nv",
+        "surface": "2", "damping": "nv", "effort": "nv",
         "at": "npush 3", "push": "ticks npush 3", "tau": "ticks nv",
         "target": "ticks nq optional", "kp": "ticks nv optional", "kd": "ticks nv optional",
     },
@@ -176,8 +200,8 @@ def gather(said, worst):
     own_code=HEAVY,
 )  # fmt: skip
 def _contact_steps(
-    tree, plan, clock, record, pushed, q, v, start, dt, tolerance, friction, compliance, restitution, damping, effort,
-    at, push, tau, target, kp, kd, w, qs, vs, taus, impulses, reports,
+    tree, plan, clock, record, pushed, q, v, start, dt, tolerance, surface, damping, effort, at, push, tau, target, kp, kd, w,
+    qs, vs, taus, impulses, reports,
 ):  # fmt: skip
     """`plan`: steps for each tick of the clock, steps for each row that is recorded, law, method, rounds of ADMM, pushes."""
     nq, nv, nx, h = tree.nq, tree.nv, tree.nx, ld(dt, 0)
@@ -195,7 +219,7 @@ def _contact_steps(
                 goal, p, d = tail(target, tick * nq), tail(kp, tick * nv), tail(kd, tick * nv)
             now, pull = tail(tau, tick * nv), tail(push, 3 * tick * plan[5])
             begin_step(tree, q, v, h, now, goal, p, d, damping, effort, plan[5], pushed, at, pull, w)
-            step_on(tree, plan, q, v, h, tolerance, friction, compliance, restitution, w, new_q, new_v, new_tau, w.said)
+            step_on(tree, plan, q, v, h, tolerance, surface, w, new_q, new_v, new_tau, w.said)
             q, v = new_q, new_v
             gather(w.said, worst)
         for x in range(nx):

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from saltus.collision.scene import COLLISIONS, Scene
+from saltus.collision.scene import Scene
+from saltus.collision.tables import COLLISIONS
 from saltus.constraints.constraint import Constraint
 from saltus.constraints.tables import CONSTRAINTS, ConstrainedModel, named
 from saltus.kernel import Layout, Part, Tables
