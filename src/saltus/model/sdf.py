@@ -9,7 +9,8 @@ loop, waits for that one as long as the tree can grow elsewhere. Joints are numb
 - `revolute` and `continuous` joints have their angle as q; `universal` and `revolute2` joints become two revolute ones,
   the second called `<name>_2`, with a body of no mass in between.
 - Links behind fixed joints are merged into the joint that moves them; the fixed joint and the link become frames.
-- Gearboxes and springs, for which there is no counterpart, are logged as a warning.
+- A gearbox is the motor of the joint between its body of reference and its child. That its shaft turns with that joint,
+  and springs of balls and of joints that close loops, have no counterpart: this is logged as a warning.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from saltus.model.mesh_paths import mesh_path
 from saltus.model.model import Model
 from saltus.model.placements import inverse, placement
 from saltus.model.safe_xml import read_xml, robot_file
-from saltus.model.sdf_xml import WORLD, SdfJoint, SdfLink, SdfModel, located, numbers, pose_in_link, read_model
+from saltus.model.sdf_xml import GEARBOX, WORLD, SdfJoint, SdfLink, SdfModel, located, numbers, pose_in_link, read_model
 from saltus.model.shapes import DEFAULT_COLOR, Shape
 from saltus.model.urdf import add_floating_base
 
@@ -43,9 +44,9 @@ KINDS = {
     "revolute2": JointKind.REVOLUTE,
     "ball": JointKind.SPHERICAL,
 }
+ONE_AXIS = ("revolute", "continuous", "prismatic")
 TWO_AXES = ("universal", "revolute2")
 LOOP_DIMENSIONS = {"ball": 3, "revolute": 5, "continuous": 5, "fixed": 6}
-GEARBOX = "gearbox"
 SIZES = {
     "box": (("size", 3),),
     "sphere": (("radius", 1),),
@@ -125,6 +126,7 @@ def _build(sdf: SdfModel, file: Path, floating_base: bool) -> Model:
             pose = joint.pose @ placement(_turned_to_z(joint))
             ends = places.on(joint.parent, pose), places.on(joint.child, pose)
             builder.close_loop(joint.name, *ends[0], *ends[1], LOOP_DIMENSIONS[joint.kind])
+    _add_motors(builder, sdf, tree)
     _warn_of_losses(sdf, closing, file)
     model = builder.build()
     initial = model.neutral()
@@ -211,6 +213,16 @@ def _joints_of(joint: SdfJoint) -> list[tuple[str, dict[str, Any]]]:
     return [(name, axis | endless) for name, axis in zip([joint.name, f"{joint.name}_2"], joint.axes, strict=False)]
 
 
+def _add_motors(builder: ModelBuilder, sdf: SdfModel, tree: dict[str, list[SdfJoint]]) -> None:
+    """The gearboxes. What comes out of one turns by -ratio times what goes in, so that efforts are divided by that."""
+    single = {joint.child: joint for below in tree.values() for joint in below if joint.kind in ONE_AXIS}
+    for gearbox in sdf.joints.values():
+        if gearbox.gear and gearbox.gear[1] and gearbox.child in single:
+            (body, ratio), joint = gearbox.gear, single[gearbox.child]
+            if joint.parent == body:
+                builder.add_actuator(gearbox.name, joint.name, -1.0 / ratio)
+
+
 def _turned_to_z(joint: SdfJoint) -> Array:
     """The rotation (3, 3) that takes z to the axis of a joint that closes a loop."""
     from saltus.model.tree import canonical_rotation
@@ -271,13 +283,15 @@ def _color(element: Any, tag: str) -> tuple[float, ...] | None:
 
 
 def _warn_of_losses(sdf: SdfModel, closing: list[SdfJoint], file: Path) -> None:
-    joints = sdf.joints.values()
+    joints, cut = sdf.joints.values(), {joint.name for joint in closing}
     lost = {
         "loops closed by another joint than ball, revolute or fixed": [
             joint.name for joint in closing if joint.kind not in LOOP_DIMENSIONS
         ],
-        "gearboxes": [joint.name for joint in joints if joint.kind == GEARBOX],
-        "springs": [joint.name for joint in joints if joint.springs],
+        "shafts that gearboxes turn": [joint.name for joint in joints if joint.kind == GEARBOX],
+        "springs of balls and of joints that close loops": [
+            joint.name for joint in joints if joint.springs and (joint.name in cut or joint.kind == "ball")
+        ],
     }
     for what, which in lost.items():
         if which:

@@ -53,15 +53,31 @@ def center_of_mass_task(model: Model, q: ArrayLike, v: ArrayLike, wanted: ArrayL
 
 
 def motors_of(model: Model) -> list[int]:
-    """The degrees of freedom that have a motor: those with an effort limit that is not zero, but for a free base's."""
-    passive = {JointKind.FREE_FLYER, JointKind.PLANAR}
-    return [
+    """The degrees of freedom that have a motor, in their order:
+
+    - those that an actuator drives, and those whose effort limit is finite (URDF files often have transmissions for a part
+      of the robot only, as that of an arm which a quadruped carries);
+    - where there are none of either, all joints with an axis and without a spring;
+    - never those with an effort limit of zero, an actuator of gear zero, or of a free base.
+
+    >>> import saltus as sl
+    >>> four_bar = sl.load_robot("four_bar")
+    >>> four_bar.effort_limit, sl.motors_of(four_bar)
+    (array([10.,  0.,  0.]), [0])
+    """
+    base, limit = {JointKind.FREE_FLYER, JointKind.PLANAR}, model.effort_limit
+    driven = {actuator.joint for actuator in model.actuators if actuator.gear}
+    own = [joint for joint in model.joints[1:] if not (joint.parent == 0 and joint.kind in base)]
+    named = [
         k
-        for joint in model.joints
-        if not (joint.parent == 0 and joint.kind in passive)
+        for joint in own
         for k in range(joint.iv, joint.iv + joint.nv)
-        if model.effort_limit[k] > 0
+        if limit[k] > 0 and (joint.name in driven or np.isfinite(limit[k]))
     ]
+    if named or model.actuators:
+        return named
+    single = [joint.iv for joint in own if joint.nv and joint.kind.has_axis]
+    return [k for k in single if limit[k] > 0 and model.stiffness[k] == 0]
 
 
 def task_torques(
