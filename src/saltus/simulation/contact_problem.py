@@ -20,15 +20,26 @@ status. Impulses always lie in their cones and intervals.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import partial
-from typing import Any, Literal
+from typing import Any
 
-import numpy as np
-
-from saltus.arrays import Array, ArrayLike
 from saltus.constraints.report import Status
-from saltus.kernel import Layout, Part, Tables, declare, fabs, kernel, ld, less, lift, maximum, select, some, sqrt, st, zero
+from saltus.kernel import (
+    Layout,
+    Part,
+    Tables,
+    declare,
+    fabs,
+    kernel,
+    ld,
+    less,
+    lift,
+    maximum,
+    select,
+    some,
+    sqrt,
+    st,
+    zero,
+)
 from saltus.kernel.tables import Filled, FilledPart
 from saltus.model.tree import CONFIGURATIONS
 from saltus.simulation.contact_admm import admm, begin_splitting

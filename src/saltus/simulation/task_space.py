@@ -3,9 +3,9 @@
     min  |W (J a - goal)|^2 + a little (|forces of contacts|^2 + |u|^2)      over u
 
 Accelerations a and the constraints' forces are affine in the torques u of the motors, so one batch of constrained forward
-dynamics gives both: without torques, and under a unit of each. Constraints are respected whatever the tasks ask for; what
-has no motor, a free base and passive joints, gets no torque. Where torques could push contacts against each other without
-moving anything, they push the least.
+dynamics gives both: without torques, and under a unit of each, springs acting as in `rollout`. Constraints are respected
+whatever the tasks ask for; what has no motor, a free base and passive joints, gets no torque. Where torques could push
+contacts against each other without moving anything, they push the least.
 
 | symbol | code | what | shape |
 |---|---|---|---|
@@ -29,6 +29,7 @@ import numpy as np
 from saltus.arrays import Array, ArrayLike
 from saltus.constraints.dynamics import ConstrainedDynamics
 from saltus.dynamics.centroidal import center_of_mass_jacobian, centroidal_momentum_drift
+from saltus.dynamics.passive import passive_torques
 from saltus.model.joints import JointKind
 from saltus.model.model import Model
 from saltus.model.parameters import refuse_several
@@ -111,6 +112,8 @@ def task_torques(
     trials = np.zeros((len(chosen) + 1, model.nv))
     trials[np.arange(1, len(trials)), chosen] = 1.0
     mask = None if active is None else np.asarray(active, float)[..., None, :]
+    if model.stiffness.any():
+        trials = trials + passive_torques(model, q)
     solution = dynamics.solve(q, v, trials, mask)  # (..., nu + 1, nv) and (..., nu + 1, nm)
     J = _stacked([task.weight * task.J for task in tasks], -2)
     goal = _stacked([task.weight * task.goal for task in tasks], -1)
