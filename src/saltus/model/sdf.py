@@ -18,6 +18,7 @@ from __future__ import annotations
 import heapq
 import logging
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -79,10 +80,17 @@ def load_sdf(path: str | os.PathLike[str], floating_base: bool = True) -> Model:
     ...     load_sdf(file.name)
     Model('pendulum', nq=1, nv=1, njoints=2, nframes=3)
     """
+    return load_changed(path, floating_base, lambda sdf: sdf)
+
+
+def load_changed(
+    path: str | os.PathLike[str], floating_base: bool, change: Callable[[SdfModel], SdfModel]
+) -> Model:
+    """As `load_sdf`, of what a change makes of the file."""
     file = robot_file(path, "an SDF")
     root = read_xml(file, "sdf", "an SDF")
     try:
-        sdf = read_model(root)
+        sdf = change(read_model(root))
         return _build(sdf, file, floating_base and not sdf.static)
     except ModelError as error:
         raise ModelError(f"{file}: {error}") from None
