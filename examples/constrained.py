@@ -33,7 +33,7 @@ Function = Callable[[float, Array, Array], Array]
 STEP = 1e-3  # s
 CONTROL = 2e-3  # s between two ticks of a controller
 FRAME = 0.04  # s between the pictures of a replay
-PUSH = 12.0, 12.0  # N, on the trunk of a biped, from 1 s to 1.2 s
+PUSH = 10.0, 3.0  # N, on the trunk of a biped, from 1 s to 1.2 s
 BAUMGARTE: dict[str, Any] = {"kp": 400.0, "kd": 40.0}  # pulls constraints together again in some 50 ms
 FOLLOW = 100.0, 20.0  # gains on the centre of mass [1/s^2, 1/s]
 KEEP = 50.0, 15.0  # gains on the posture
@@ -49,6 +49,7 @@ class Scene:
     axes: Sequence[int] = (0, 1, 2)  # along which it is followed
     contacts: Sequence[str] = ()  # frames that are shown as contacts
     disturbance: Function | None = None  # torques that the controller knows nothing of
+    hold: Function | None = None  # what motors do, where they only hold their joints
 
     @property
     def robot(self) -> sl.Model:
@@ -95,13 +96,14 @@ def controller(scene: Scene) -> Function:
 
 
 def standing(
-    robot: sl.Model, q: Array, frames: Sequence[str], dim: int, method: str, reference: Any, disturbance: Any = None
+    robot: sl.Model, q: Array, frames: Sequence[str], dim: int, method: str, reference: Any, locked: Sequence[str] = ()
 ) -> Scene:
-    """On contacts that are anchored where their frames are, and with the robot's own loops."""
+    """On contacts that are anchored where their frames are, with the robot's own loops, and with some joints locked."""
     anchors = [sl.frame_placement(robot, q, frame) for frame in frames]
     contacts = [sl.Contact(robot, f, dim, anchor=X, **BAUMGARTE) for f, X in zip(frames, anchors, strict=True)]
-    dynamics = sl.ConstrainedDynamics(robot, [*sl.model_loops(robot, **BAUMGARTE), *contacts], method)
-    return Scene(dynamics, q, reference, contacts=frames, disturbance=disturbance)
+    locks = [sl.JointLock(robot, joint, kd=BAUMGARTE["kd"]) for joint in locked]
+    dynamics = sl.ConstrainedDynamics(robot, [*sl.model_loops(robot, **BAUMGARTE), *contacts, *locks], method)
+    return Scene(dynamics, q, reference, contacts=frames)
 
 
 def four_bar(reference: Any = None) -> Scene:
@@ -126,9 +128,16 @@ def on_four_surfaces(name: str, reference: Any) -> Scene:
 
 
 def on_two_lines(name: str, reference: Any) -> Scene:
-    """A biped with loops in its legs (m = 24), two points of each foot on the ground; pushed while it stands still."""
+    """A biped with loops in its legs (m = 24), two points of each foot on the ground; pushed while it stands still.
+
+    Cassie stands on its springs, and its motors hold their joints. Where it sways, springs are locked (m = 48): what a
+    controller wants from one tick to the next, they would pass on much later.
+    """
     robot, q = cassie() if name == "cassie" else biped()
     frames = [f"{side}_{end}" for side in ("left", "right") for end in ("heel", "toe")]
+    sprung = [joint.name for joint in robot.joints[1:] if robot.stiffness[joint.iv]]
+    if reference is not still:
+        return standing(robot, q, frames, 3, "prox_ltl", reference, sprung)
 
     def push(t: float, q: Array, v: Array) -> Array:
         force = np.zeros(robot.nv)
@@ -136,7 +145,20 @@ def on_two_lines(name: str, reference: Any) -> Scene:
             force[:2] = PUSH
         return force
 
-    return standing(robot, q, frames, 3, "prox_ltl", reference, push if reference is still else None)
+    scene = standing(robot, q, frames, 3, "prox_ltl", reference)
+    return replace(scene, disturbance=push, hold=holding(scene) if sprung else None)
+
+
+def holding(scene: Scene) -> Function:
+    """Motors that keep Cassie's joints where they are: what gravity asks for, and springs and dampers of their own."""
+    robot, start = scene.robot, scene.q
+    kp, kd = np.zeros((2, robot.nv))
+    for motor in robot.actuators:
+        k = robot.joints[robot.joint_index(motor.joint)].iv
+        kp[k], kd[k] = CASSIE_GAINS[motor.joint.split("-", 1)[1]]
+    stay = sl.Task(np.eye(robot.nv), np.zeros(robot.nv))
+    weight = sl.task_torques(scene.dynamics, start, np.zeros(robot.nv), [stay])
+    return lambda t, q, v: weight + kp * sl.difference(robot, q, start) - kd * v
 
 
 def biped() -> tuple[sl.Model, Array]:
@@ -148,60 +170,18 @@ def biped() -> tuple[sl.Model, Array]:
 
 
 SIDES = "left", "right"
-CASSIE_MOTORS = "roll-op", "yaw-op", "pitch-op", "knee-op", "tarsus-crank-joint"
-CASSIE_SPRINGS = "knee-shin-joint", "tarsus-spring-joint"  # leaf springs of 1500 and 1250 N m/rad
-CASSIE_RODS = "achilles-spring-joint"
-CASSIE_FOLLOWERS = "shin-tarsus-joint", CASSIE_RODS, f"{CASSIE_RODS}_2", "crank-rod-joint", "foot-op"
-CASSIE_FOOT = {"heel": (0.090, 0.0, 0.0), "toe": (-0.048, 0.115, 0.0)}  # ends of the file's cylinder, its lowest line
-CASSIE_POSE = {
-    "pitch-op": 0.623, "knee-op": -0.753, "shin-tarsus-joint": 0.753, "achilles-spring-joint": -0.753,
-    "tarsus-crank-joint": -1.726, "crank-rod-joint": 1.726, "foot-op": -1.726,
+CASSIE_GAINS = {  # [N m/rad, N m s/rad]; knees are stiffer than the springs behind them
+    "roll-op": (2000.0, 400.0), "yaw-op": (2000.0, 20.0), "pitch-op": (1000.0, 50.0), "knee-op": (10000.0, 100.0),
+    "foot-op": (3000.0, 200.0),
 }  # fmt: skip
-"""With its springs at rest. In the pose of its SRDF file they are bent by 0.6 rad, and loops are 11 mm open."""
+CASSIE_FOOT = {"heel": (0.090, 0.0, 0.0), "toe": (-0.048, 0.115, 0.0)}  # ends of the file's cylinder, its lowest line
 
 
 def cassie() -> tuple[sl.Model, Array]:
-    """Cassie with its springs made stiff, and its pose.
-
-    Its long rods turn about two axes at their lower ends. The file has one there, slanted, by which the leg could not bend.
-    """
-    given = sl.load_robot("cassie")
-    builder = sl.ModelBuilder("cassie")
-    place = [(0, np.eye(4))]  # of each joint's body: the joint that moves it now, and where it is in that joint's frame
-    for joint in given.joints[1:]:
-        parent, X = place[joint.parent][0], place[joint.parent][1] @ joint.placement
-        driven = joint.kind == sl.JointKind.FREE_FLYER or joint.name.endswith(CASSIE_MOTORS)
-        if not joint.name.endswith(CASSIE_SPRINGS):
-            effort = None if driven else 0.0
-            parent, X = builder.add_joint(joint.name, joint.kind, parent, X, joint.axis, effort_limit=effort), np.eye(4)
-        if joint.name.endswith(CASSIE_RODS):
-            across = np.cross(joint.axis, joint.com)  # the rod's middle is in its direction
-            parent = builder.add_joint(f"{joint.name}_2", "revolute", parent, axis=across, effort_limit=0.0)
-        place.append((parent, X))
-        builder.add_body(parent, joint.mass, joint.com, joint.inertia, X, name=joint.name)
-    robot = builder.build().replace(
-        frames=tuple(moved(frame, *place[frame.joint]) for frame in given.frames),
-        shapes=tuple(moved(shape, *place[shape.joint]) for shape in given.shapes),
-        loops=given.loops,
-    )
+    """Cassie with the ends of its feet as frames, and its pose; its springs act."""
+    robot = sl.load_robot("cassie")
     robot = with_points(robot, {f"{s}_{end}": (f"{s}-foot", p) for s in SIDES for end, p in CASSIE_FOOT.items()})
-
-    def joint_of(side: str, name: str) -> sl.Joint:
-        return robot.joints[robot.joint_index(f"{side}-{name}")]
-
-    q = robot.neutral()
-    for side in SIDES:
-        for name, angle in CASSIE_POSE.items():
-            q[joint_of(side, name).iq] = angle
-    followers = [joint_of(side, name) for side in SIDES for name in CASSIE_FOLLOWERS]
-    q = closed(robot, q, [joint.iv for joint in followers])
-    q[2] -= np.mean([sl.frame_placement(robot, q, f"{side}_{end}")[2, 3] for side in SIDES for end in CASSIE_FOOT])
-    return robot, q
-
-
-def moved(part: Any, joint: int, placement: Array) -> Any:
-    """A frame or shape on the body of another joint."""
-    return replace(part, joint=joint, placement=placement @ part.placement)
+    return robot, robot.reference_configurations["standing"]
 
 
 def with_points(robot: sl.Model, points: dict[str, tuple[str, tuple[float, ...]]]) -> sl.Model:
@@ -213,21 +193,6 @@ def with_points(robot: sl.Model, points: dict[str, tuple[str, tuple[float, ...]]
         shift[:3, 3] = point
         frames.append(sl.Frame(name, frames[index].joint, frames[index].placement @ shift, sl.FrameKind.OP, index))
     return robot.replace(frames=tuple(frames))
-
-
-def closed(robot: sl.Model, q: Array, followers: list[int]) -> Array:
-    """The pose near `q` in which the robot's loops of points are closed, by moving these degrees of freedom (Newton)."""
-    for _ in range(20):
-        gap, J = [], []
-        for loop in robot.loops:
-            A, B = (sl.frame_placement(robot, q, frame) for frame in (loop.frame_a, loop.frame_b))
-            Ja, Jb = (sl.frame_jacobian(robot, q, f, "local_world_aligned") for f in (loop.frame_a, loop.frame_b))
-            gap.append((B - A)[:3, 3])
-            J.append((Ja - Jb)[:3, followers])
-        step = np.zeros(robot.nv)
-        step[followers] = np.linalg.lstsq(np.vstack(J), np.concatenate(gap), rcond=1e-8)[0]
-        q = sl.integrate(robot, q, step)
-    return q
 
 
 SCENES: dict[str, Callable[[], Scene]] = {
@@ -249,10 +214,11 @@ NEEDED = {"anymal": "anymal", "talos": "talos", "cassie": "cassie", "cassie_sway
 
 
 def simulate(scene: Scene, seconds: float) -> sl.Trajectory:
-    torques = None if scene.reference is None else controller(scene)
+    torques = scene.hold or (None if scene.reference is None else controller(scene))
     return sl.rollout(
         scene.dynamics, scene.q, np.zeros(scene.robot.nv), torques, duration=seconds, dt=STEP, method="rk4",
-        control_period=None if torques is None else CONTROL, disturbance=scene.disturbance,
+        control_period=None if torques is None or scene.hold else CONTROL, disturbance=scene.disturbance,
+        damping=scene.hold is not None,
     )  # fmt: skip
 
 

@@ -70,6 +70,7 @@ from saltus.dynamics.kinematics import (
     joint_velocities,
 )
 from saltus.dynamics.ltl import LTL, ltl, minverse
+from saltus.dynamics.passive import elastic_energy, passive_torques
 from saltus.dynamics.regressor import torque_regressor
 from saltus.dynamics.rnea import gravity, nonlinear_effects, rnea
 from saltus.kernel.lending import get_threads, set_threads
@@ -181,6 +182,7 @@ __all__ = [
     "difference",
     "difference_jacobians",
     "distance",
+    "elastic_energy",
     "forward_kinematics",
     "frame_acceleration",
     "frame_acceleration_derivatives",
@@ -215,6 +217,7 @@ __all__ = [
     "motors_of",
     "nonlinear_effects",
     "nonlinear_effects_derivatives",
+    "passive_torques",
     "potential_energy",
     "random_configuration",
     "random_model",

@@ -46,6 +46,8 @@ def random_mjcf(seed: int, bodies: int) -> str:
                     ref=0.0 if letter == "b" else rng.normal(),
                     armature=rng.uniform(0, 0.2),
                     damping=[rng.uniform(0, 0.5), 0, 0],
+                    stiffness=[rng.uniform(0, 5.0), 0, 0] if letter != "b" else 0,
+                    springref=0.0 if letter == "b" else rng.normal(),
                     frictionloss=rng.uniform(0, 0.5),
                 )
         for _ in range(rng.integers(1, 3)):
@@ -225,7 +227,7 @@ def test_actuators() -> None:
         sl.Actuator("m1", "j1", 10.0, -4.0, 5.0),
         sl.Actuator("m2", "j2", -20.0, -0.5, 1.0),
         sl.Actuator("g2", "j2", 1.0, -3.0, 6.0),
-        sl.Actuator("p3", "j3", 1.0, -7.0, 7.0),
+        sl.Actuator("p3", "j3", 1.0, -7.0, 7.0, "position"),
     )
     assert model.effort_limit.tolist() == [30.0, 20.0 + 6.0, 7.0, np.inf]
     assert_close(model.armature, [0.0, 0.001 * 400, 0.0, 0.0], 1e-15)
@@ -247,7 +249,7 @@ def test_what_has_no_counterpart_is_said_once(caplog: pytest.LogCaptureFixture) 
     with caplog.at_level(logging.WARNING):
         sl.load_mjcf(SAMPLE)
         sl.load_mjcf(MODELS / "four_bar.xml")
-    for what in ("springs: hipz_0", "tendons: spatial, fixed", "fluid forces: density", "gravity compensation: head",
+    for what in ("tendons: spatial, fixed", "fluid forces: density", "gravity compensation: head",
                  "no hinge or slide: actuator_0, actuator_1, actuator_7", "connect and weld: off, soft"):  # fmt: skip
         assert caplog.text.count(what) == 1, what
 

@@ -171,11 +171,27 @@ def test_tree_dynamics(path: Path) -> None:
         assert_close(sl.aba(model, q, v, tau), np.linalg.solve(M, tau - b), 1e-10, what="accelerations")
 
 
-def test_gearboxes_and_springs_are_said(caplog: pytest.LogCaptureFixture) -> None:
+def test_shafts_of_gearboxes_are_said(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
         sl.load_sdf(FILES[0])
-    assert caplog.text.count("no counterpart for gearboxes: left-roll-joint") == 1
-    assert caplog.text.count("no counterpart for springs: left-knee-shin-joint") == 1
+    assert caplog.text.count("no counterpart for shafts that gearboxes turn: left-roll-joint") == 1
+    assert "springs" not in caplog.text
+
+
+@CASSIE
+def test_springs_and_motors(path: Path) -> None:
+    """As the elements say; the gearboxes, in the file that has them, are motors of the joints behind."""
+    model = sl.load_sdf(path)
+    stiff = {joint.name: model.stiffness[joint.iv] for joint in model.joints[1:] if model.stiffness[joint.iv]}
+    assert stiff == {f"{side}-{name}": k for side in ("left", "right") for name, k in (
+        ("knee-shin-joint", 1500.0), ("tarsus-spring-joint", 1250.0))}  # fmt: skip
+    assert not model.spring_reference.any()
+    gears = {"roll": -25.0, "yaw": -25.0, "pitch": -16.0, "knee": -16.0, "foot": -50.0}
+    found = {actuator.joint: actuator.gear for actuator in model.actuators}
+    expected = {f"{side}-{name}-op": gear for side in ("left", "right") for name, gear in gears.items()}
+    assert found == (expected if path.stem == "cassie" else {})
+    if found:
+        assert [next(j.name for j in model.joints if j.iv == k) for k in sl.motors_of(model)] == [*expected]
 
 
 # ------------------------------------------------------------------------------------------------- small files by hand

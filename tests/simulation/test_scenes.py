@@ -43,11 +43,13 @@ def test_cassie_stands_for_ten_seconds_and_keeps_its_loops() -> None:
     moved, _ = constrained.tracking(scene, motion)
     assert 1e-3 < np.abs(moved).max() < 1e-2 and np.abs(moved[-1]).max() < 1e-4  # pushed, and back
     assert constrained.contact_forces(scene, motion)[..., 2].min() > 0  # nothing holds the feet down
+    springs = [joint.iq for joint in scene.robot.joints[2:] if scene.robot.stiffness[joint.iv]]
+    assert 1e-3 < np.ptp(motion.q[:, springs], axis=0).min() < 0.05
 
 
 @pytest.mark.parametrize(
     ("name", "rows"),
-    [("four_bar_driven", 3), ("quadruped", 12), ("anymal", 12), ("humanoid", 24), ("talos", 24), ("biped_sway", 24)],
+    [("four_bar_driven", 3), ("quadruped", 12), ("anymal", 12), ("humanoid", 24), ("talos", 24), ("biped_sway", 24), ("cassie_sway", 48)],
 )
 def test_the_centre_of_mass_follows_and_constraints_hold(name: str, rows: int) -> None:
     scene = constrained.SCENES[name]()

@@ -18,6 +18,7 @@ from saltus.model.checks import (
     ModelError,
     checked_name,
     finite,
+    finite_each,
     inertia_flaw,
     not_negative,
     rigid_placement,
@@ -31,7 +32,9 @@ from saltus.model.loops import Actuator, Loop
 from saltus.model.model import Model
 from saltus.model.shapes import DEFAULT_COLOR, Shape
 
+PER_DOF = ("velocity_limit", "effort_limit", "armature", "friction", "damping", "stiffness", "spring_reference")
 UNIT_LIMIT = 1.01  # Pinocchio's bound on cosines, sines and quaternions: it never binds
+ROUNDING = 1e-12  # a limit that is divided by a gear and multiplied again stays as it was
 _IDENTITY = np.eye(4)
 
 
@@ -110,6 +113,8 @@ class ModelBuilder:
         armature: ArrayLike = 0.0,
         friction: ArrayLike = 0.0,
         damping: ArrayLike = 0.0,
+        stiffness: ArrayLike = 0.0,
+        spring_reference: ArrayLike = 0.0,
         mimic: Mimic | None = None,
         parent_frame: int | None = None,
     ) -> int:
@@ -120,6 +125,8 @@ class ModelBuilder:
         axis: (3,) in the joint's frame, of any length; only for revolute, continuous and prismatic joints.
         lower, upper: position limits, one number or (nq,) [rad, m]; none by default.
         velocity_limit, effort_limit, armature, friction, damping: one number or (nv,); no limit by default.
+        stiffness, spring_reference: of a spring on a revolute or prismatic joint, and where it is at rest
+            [N m/rad, N/m; rad, m].
         mimic: the joint follows another one, added before or later. It has no limits or armature of its own.
         parent_frame: index of the frame it is attached to, by default that of the parent joint.
         """
@@ -145,6 +152,7 @@ class ModelBuilder:
             "armature": armature,
             "friction": friction,
             "damping": damping,
+            "stiffness": stiffness,
         }
         if mimic is None:
             draft.lower, draft.upper = _position_limits(kind, lower, upper, where)
@@ -152,10 +160,12 @@ class ModelBuilder:
                 key: not_negative(value, kind.nv, f"{key} of {where}", infinite=key.endswith("limit"))
                 for key, value in per_dof.items()
             }
+            what = f"spring_reference of {where}"
+            draft.per_dof["spring_reference"] = finite_each(spring_reference, kind.nv, what)
         else:
             _check_mimic(kind, mimic, where)
             limits = (lower, upper, velocity_limit, effort_limit)
-            if any(value is not None for value in limits) or any(map(np.any, (armature, friction, damping))):
+            if any(value is not None for value in limits) or any(map(np.any, (armature, friction, damping, stiffness))):
                 raise ModelError(f"{where}: it mimics {mimic.primary!r}, so it has no limits or armature of its own")
         before = self._drafts[parent].frame if parent_frame is None else parent_frame
         self._append_frame(name, len(self._drafts), _IDENTITY, FrameKind.JOINT, before)
@@ -238,10 +248,19 @@ class ModelBuilder:
         self.add_loop(name, names[0], names[1], dim)
 
     def add_actuator(
-        self, name: str, joint: str, gear: float = 1.0, lower: float = -np.inf, upper: float = np.inf
+        self,
+        name: str,
+        joint: str,
+        gear: float = 1.0,
+        lower: float = -np.inf,
+        upper: float = np.inf,
+        command: str = "effort",
     ) -> None:
-        """Adds a motor whose effort, from `lower` to `upper`, times `gear` acts on a joint [N m, N]."""
-        self._actuators.append(Actuator(name, joint, gear, lower, upper))
+        """Adds a motor whose effort, from `lower` to `upper`, times `gear` acts on a joint [N m, N]; see `Actuator`.
+
+        What the actuators of a joint can do together limits its effort.
+        """
+        self._actuators.append(Actuator(name, joint, gear, lower, upper, command))  # type: ignore[arg-type]
 
     def add_shape(
         self,
@@ -274,9 +293,9 @@ class ModelBuilder:
             self._check_moved_masses(joints)
         own = [draft for draft in self._drafts[1:] if draft.mimic is None]
         per_dof: dict[str, Any] = {
-            key: np.concatenate([np.empty(0), *(draft.per_dof[key] for draft in own)])
-            for key in ("velocity_limit", "effort_limit", "armature", "friction", "damping")
+            key: np.concatenate([np.empty(0), *(draft.per_dof[key] for draft in own)]) for key in PER_DOF
         }
+        self._limit_to_actuators(per_dof["effort_limit"], joints)
         return Model(
             name=self._name,
             joints=tuple(joints),
@@ -290,6 +309,15 @@ class ModelBuilder:
             shapes=tuple(self._shapes),
             **per_dof,
         )
+
+    def _limit_to_actuators(self, effort_limit: Array, joints: list[Joint]) -> None:
+        """The effort limits (nv,) of joints that have actuators: no more than these can do."""
+        most: dict[str, float] = {}
+        for actuator in self._actuators:
+            most[actuator.joint] = most.get(actuator.joint, 0.0) + actuator.most
+        for joint in joints:
+            if joint.name in most and joint.nv == 1 and most[joint.name] < effort_limit[joint.iv] * (1.0 - ROUNDING):
+                effort_limit[joint.iv] = most[joint.name]
 
     def _joint(self, joint: str | int, where: str) -> int:
         """Index of a joint added before."""

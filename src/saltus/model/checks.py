@@ -63,6 +63,14 @@ def not_negative(value: ArrayLike, size: int, what: str, *, infinite: bool = Fal
     return array
 
 
+def finite_each(value: ArrayLike, size: int, what: str) -> Array:
+    """One finite number for all, or `size` of them; as a read-only array (size,)."""
+    array = spread(value, size, what)
+    if np.isinf(array).any():
+        raise ModelError(f"{what} contains an infinity: {shown(array, np.isinf(array))}")
+    return array
+
+
 def spread(value: Any, size: int, what: str) -> Array:
     """One number for all, or `size` of them; as a read-only array (size,)."""
     if np.isscalar(value) or (isinstance(value, np.ndarray) and value.ndim == 0):

@@ -96,13 +96,14 @@ def couple(model: Model) -> Coupling | None:
         "velocity_limit": np.zeros(iv),
         "effort_limit": np.zeros(iv),
         "friction": np.zeros(iv),
-        "damping": np.zeros(iv),
     }
-    armature = np.array(
-        [model.armature[row.argmax()] if own else 0.0 for row, own in zip(np.abs(G), _own_rows(model), strict=True)]
-    )
+    own = np.abs(G).argmax(axis=1)
+    first = {
+        name: np.where(_own_rows(model), getattr(model, name)[own], 0.0)
+        for name in ("armature", "damping", "stiffness", "spring_reference")
+    }
     tree = model.replace(
-        joints=tuple(joints), armature=armature, reference_configurations={},
+        joints=tuple(joints), **first, reference_configurations={},
         lower_position_limit=np.full(iq, -np.inf), upper_position_limit=np.full(iq, np.inf), **limit,
     )  # fmt: skip
     bare = model.replace(joints=tuple(free), frames=model.frames[:1], loops=(), actuators=(), shapes=())
@@ -110,5 +111,5 @@ def couple(model: Model) -> Coupling | None:
 
 
 def _own_rows(model: Model) -> list[bool]:
-    """For each degree of freedom of the tree, whether it is the model's own (rotors sit on those)."""
+    """For each degree of freedom of the tree, whether it is the model's own (rotors, dampers and springs sit on those)."""
     return [joint.mimic is None for joint in model.joints[1:] for _ in range(joint.kind.nv)]

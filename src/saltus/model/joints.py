@@ -122,6 +122,10 @@ _UNIT_COORDINATES: dict[JointKind, slice] = {
 }
 
 
+SPRING_KINDS = (JointKind.REVOLUTE, JointKind.PRISMATIC)
+"""Joints that may have a spring: one number says how far it is bent, turns counted."""
+
+
 @dataclass(frozen=True)
 class Mimic:
     """A joint's motion follows another's: q = ratio * q[primary] + offset, v = ratio * v[primary].

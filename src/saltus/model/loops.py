@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal, get_args
 
 import numpy as np
 
 from saltus.model.checks import ModelError, checked_name, read_only
 
 DIMENSIONS = {3: "point", 5: "hinge", 6: "weld"}
+Command = Literal["effort", "position", "velocity", "other"]
 
 
 @dataclass(frozen=True)
@@ -38,8 +40,9 @@ class Loop:
 class Actuator:
     """A motor: its effort times `gear` acts on a joint that has one degree of freedom.
 
-    >>> Actuator("knee_motor", "knee", gear=50.0, lower=-4.0, upper=4.0)
-    Actuator(name='knee_motor', joint='knee', gear=50.0, lower=-4.0, upper=4.0)
+    >>> motor = Actuator("knee_motor", "knee", gear=50.0, lower=-4.0, upper=4.0)
+    >>> motor.most
+    200.0
     """
 
     name: str
@@ -47,6 +50,8 @@ class Actuator:
     gear: float = 1.0
     lower: float = -np.inf  # of the motor's effort [N m, N]
     upper: float = np.inf
+    command: Command = "effort"
+    """What it is told: an effort, or a position or velocity that its own controller follows (which is left out here)."""
 
     def __post_init__(self) -> None:
         checked_name(self.joint, f"the joint of actuator {self.name!r}")
@@ -58,3 +63,11 @@ class Actuator:
                 f"actuator {self.name!r}: gear {self.gear}, effort from {self.lower} to {self.upper}; "
                 "expected a finite gear and limits in order"
             )
+        if self.command not in get_args(Command):
+            expected = ", ".join(map(repr, get_args(Command)))
+            raise ModelError(f"actuator {self.name!r}: its command is {self.command!r}, expected one of {expected}")
+
+    @property
+    def most(self) -> float:
+        """The largest effort that it can have on its joint [N m, N]."""
+        return abs(self.gear) * max(abs(self.lower), abs(self.upper)) if self.gear else 0.0

@@ -30,7 +30,18 @@ from saltus.model.checks import Array, ModelError
 from saltus.model.frames import FrameKind
 from saltus.model.joints import JointKind
 from saltus.model.mjcf_files import check_files
-from saltus.model.mjcf_parts import Names, add_loops, add_shapes, is_one, left_out, motors, pose, with_rotors, xyzw
+from saltus.model.mjcf_parts import (
+    Names,
+    add_loops,
+    add_shapes,
+    is_one,
+    left_out,
+    motors,
+    pose,
+    springs_of,
+    with_rotors,
+    xyzw,
+)
 from saltus.model.model import Model
 from saltus.model.placements import inverse, placement, rotation_from_quaternion
 from saltus.model.safe_xml import robot_file
@@ -41,10 +52,10 @@ _logger = logging.getLogger(__name__)
 def load_mjcf(path: str | os.PathLike[str]) -> Model:
     """The robot that an MJCF file describes; a `ModelError` says what is wrong with the file. Needs the package `mujoco`.
 
-    Armature (of joints, and of actuators times their gear squared), damping, dry friction, limits and gravity are kept;
-    actuators on hinges and slides are motors, and limit the effort of their joints. What a `Model` has no place for, as
-    springs, tendons, fluids, or equalities between joints, is logged as a warning. One thing differs: armature of a free
-    joint, which MuJoCo has along the world's axes and we along the body's.
+    Armature (of joints, and of actuators times their gear squared), damping, springs of hinges and slides, dry friction,
+    limits and gravity are kept; actuators on hinges and slides are motors, and limit the effort of their joints. What a
+    `Model` has no place for, as springs of other joints, tendons, fluids, or equalities between joints, is logged as a
+    warning. One thing differs: armature of a free joint, which MuJoCo has along the world's axes and we along the body's.
 
     >>> import tempfile
     >>> text = '''<mujoco model="pendulum"><worldbody><body name="rod">
@@ -106,10 +117,12 @@ def _build(spec: Any, m: Any, file: Path) -> Model:
     names = Names(m)
     gravity = np.zeros(3) if m.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_GRAVITY else m.opt.gravity
     builder = ModelBuilder(spec.modelname or file.stem, gravity, physical=False)
-    actuators = motors(m, names)
+    actuators, springs = motors(m, names), springs_of(m)
     per_dof = {
         "effort_limit": actuators.effort_limits,
         "armature": with_rotors(m, "armature"),
+        "stiffness": springs.stiffness,
+        "spring_reference": springs.reference,
         "damping": with_rotors(m, "damping"),
         "friction": m.dof_frictionloss,
     }

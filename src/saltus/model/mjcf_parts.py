@@ -83,9 +83,29 @@ def with_rotors(m: Any, what: str) -> Array:
     return total
 
 
+class Springs(NamedTuple):
+    stiffness: Array  # (nv,)
+    reference: Array  # (nv,)
+
+
+def springs_of(m: Any) -> Springs:
+    """The linear springs of hinges and slides; none where the file switches springs off."""
+    from mujoco import mjtDisableBit, mjtJoint
+
+    switch = (
+        "mjDSBL_SPRING" if hasattr(mjtDisableBit, "mjDSBL_SPRING") else "mjDSBL_PASSIVE"
+    )  # that of MuJoCo before 3.3
+    off = bool(m.opt.disableflags & int(getattr(mjtDisableBit, switch)))
+    single = is_one(m.jnt_type, mjtJoint.mjJNT_HINGE, mjtJoint.mjJNT_SLIDE) & (not off)
+    stiffness, reference = np.zeros(m.nv), np.zeros(m.nv)
+    stiffness[m.jnt_dofadr[single]] = m.jnt_stiffness[single]
+    reference[m.jnt_dofadr[single]] = m.qpos_spring[m.jnt_qposadr[single]]
+    return Springs(stiffness, reference)
+
+
 class Motors(NamedTuple):
     kept: list[dict[str, Any]]  # arguments of `ModelBuilder.add_actuator`
-    effort_limits: Array  # (nv,) what they can do at each degree of freedom; infinite where there is none
+    effort_limits: Array  # (nv,) what their joints allow them; infinite where there is no such limit
     left_out: dict[str, list[str]]
 
 
@@ -93,8 +113,8 @@ def motors(m: Any, names: Names) -> Motors:
     """Actuators on hinges and slides. A servo is a motor as far as its force is limited; its law is left out."""
     from mujoco import mjtBias, mjtGain, mjtJoint, mjtTrn
 
-    kept, effort, others, servos = [], np.zeros(m.nv), [], []
-    moved, gear_of = np.zeros(m.nv, bool), gears(m)
+    kept, effort, others, servos = [], np.full(m.nv, np.inf), [], []
+    gear_of = gears(m)
     controls = getattr(
         m, "actuator_ctrladr", np.arange(len(names.actuator))
     )  # since MuJoCo 4 there may be several each
@@ -114,15 +134,23 @@ def motors(m: Any, names: Names) -> Motors:
         if plain and m.actuator_ctrllimited[controls[index]]:
             forces = np.sort(m.actuator_gainprm[index, 0] * m.actuator_ctrlrange[controls[index]])
             bounds = np.clip(forces, *bounds)
-        gear, dof = gear_of[index], m.jnt_dofadr[joint]
-        kept.append({"name": name, "joint": names.joint[joint], "gear": gear, "lower": bounds[0], "upper": bounds[1]})
-        effort[dof] += np.abs(bounds).max() * abs(gear) if gear else 0.0
-        moved[dof] = True
-    effort[~moved] = np.inf
-    for joint in np.flatnonzero(m.jnt_actfrclimited):
-        dof = m.jnt_dofadr[joint]
-        effort[dof] = min(effort[dof], np.abs(m.jnt_actfrcrange[joint]).max())
+        command = "effort" if plain else _command(m, index)
+        kept.append({"name": name, "joint": names.joint[joint], "gear": gear_of[index],
+                     "lower": bounds[0], "upper": bounds[1], "command": command})  # fmt: skip
+        if m.jnt_actfrclimited[joint]:
+            effort[m.jnt_dofadr[joint]] = np.abs(m.jnt_actfrcrange[joint]).max()
     return Motors(kept, effort, {"actuators that drive no hinge or slide": others, "the laws of servos": servos})
+
+
+def _command(m: Any, actuator: int) -> str:
+    """What a servo follows: MuJoCo's shortcuts `position` and `velocity` pull back with what they are told."""
+    from mujoco import mjtBias, mjtGain
+
+    plain = is_one(m.actuator_gaintype[actuator], mjtGain.mjGAIN_FIXED)
+    if not plain or not is_one(m.actuator_biastype[actuator], mjtBias.mjBIAS_AFFINE):
+        return "other"
+    gain, (_, position, velocity) = m.actuator_gainprm[actuator, 0], m.actuator_biasprm[actuator, :3]
+    return "position" if position == -gain else "velocity" if position == 0.0 and velocity == -gain else "other"
 
 
 def add_loops(builder: ModelBuilder, m: Any, names: Names, place: Place) -> None:
@@ -211,10 +239,12 @@ def left_out(m: Any, names: Names) -> dict[str, list[str]]:
         return [which[index] for index in np.flatnonzero(chosen)]
 
     bilateral = is_one(m.eq_type, mjtEq.mjEQ_CONNECT, mjtEq.mjEQ_WELD) & (m.eq_active0 != 0)
-    stiff, bent = _polynomial(m, "jnt_stiffness"), _polynomial(m, "dof_damping", higher_only=True)
+    single = is_one(m.jnt_type, mjtJoint.mjJNT_HINGE, mjtJoint.mjJNT_SLIDE)
+    stiff, curved, bent = m.jnt_stiffness != 0, _higher(m, "jnt_stiffness"), _higher(m, "dof_damping")
     fluid = {"density": m.opt.density, "viscosity": m.opt.viscosity, "wind": np.any(m.opt.wind)}
     return {
-        "springs": named(names.joint, stiff),
+        "springs of ball and free joints": named(names.joint, (stiff | curved) & ~single),
+        "stiffness that is not linear": named(names.joint, curved & single),
         "damping that is not linear": sorted({names.joint[m.dof_jntid[dof]] for dof in np.flatnonzero(bent)}),
         "limits of ball joints": named(names.joint, is_one(m.jnt_type, mjtJoint.mjJNT_BALL) & (m.jnt_limited != 0)),
         "gravity compensation": named(names.body, m.body_gravcomp),
@@ -229,8 +259,6 @@ def left_out(m: Any, names: Names) -> dict[str, list[str]]:
     }
 
 
-def _polynomial(m: Any, name: str, *, higher_only: bool = False) -> Array:
-    """Whether a stiffness or damping is there; MuJoCo 3.5 and later have coefficients of higher order."""
-    linear = np.asarray(getattr(m, name)).astype(bool)
-    higher = np.any(getattr(m, f"{name}poly", np.zeros((len(linear), 1))), axis=-1)
-    return np.asarray(higher if higher_only else linear | higher)
+def _higher(m: Any, name: str) -> Array:
+    """Whether a stiffness or damping has coefficients of higher order, as in MuJoCo 3.5 and later."""
+    return np.asarray(np.any(getattr(m, f"{name}poly", np.zeros((len(getattr(m, name)), 1))), axis=-1))

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from saltus.model.checks import Array, ModelError, checked_name, finite, not_negative, read_only
+from saltus.model.checks import Array, ModelError, checked_name, finite, finite_each, not_negative, read_only
 from saltus.model.frames import Frame, FrameKind
-from saltus.model.joints import Joint, JointKind, rebuilt
+from saltus.model.joints import SPRING_KINDS, Joint, JointKind, rebuilt
 from saltus.model.loops import Actuator, Loop
 from saltus.model.shapes import Shape
 
@@ -53,6 +53,8 @@ class Model:
     armature: Array  # (nv,) inertia of the rotors, seen at the joint [kg m^2, kg]
     friction: Array  # (nv,) dry friction [N m, N]
     damping: Array  # (nv,) viscous friction [N m s/rad, N s/m]
+    stiffness: Array = field(default_factory=lambda: np.zeros(()))  # (nv,) of springs [N m/rad, N/m]
+    spring_reference: Array = field(default_factory=lambda: np.zeros(()))  # (nv,) where they are at rest [rad, m]
     gravity: Array = field(default_factory=lambda: np.array([0.0, 0.0, -9.81]))  # (3,) in the world [m/s^2]
     reference_configurations: Mapping[str, Array] = field(default_factory=dict)  # name: (nq,)
     loops: tuple[Loop, ...] = ()  # what the file closes; the tree's dynamics know nothing of them
@@ -74,8 +76,9 @@ class Model:
             self._set(name, read_only(getattr(self, name), (self.nq,), name))
         for name in ("velocity_limit", "effort_limit"):
             self._set(name, not_negative(getattr(self, name), self.nv, name, infinite=True))
-        for name in ("armature", "friction", "damping"):
+        for name in ("armature", "friction", "damping", "stiffness"):
             self._set(name, not_negative(getattr(self, name), self.nv, name))
+        self._check_springs()
         self._set("gravity", finite(self.gravity, (3,), "gravity"))
         self._set("reference_configurations", MappingProxyType(self._checked_references()))
         lower, upper = self.lower_position_limit, self.upper_position_limit
@@ -107,6 +110,16 @@ class Model:
         """The joint that q[k] belongs to."""
         joint = next(joint for joint in self.joints if 0 <= k - joint.iq < joint.nq)
         return f"joint {joint.name!r}"
+
+    def _check_springs(self) -> None:
+        """A spring needs one coordinate that says how far it is bent."""
+        self._set("spring_reference", finite_each(self.spring_reference, self.nv, "spring_reference"))
+        for joint in self.joints[1:]:
+            if joint.kind not in SPRING_KINDS and self.stiffness[joint.iv : joint.iv + joint.nv].any():
+                raise ModelError(
+                    f"joint {joint.name!r} is {joint.kind.name} and has a stiffness, expected one with a single coordinate: "
+                    "REVOLUTE or PRISMATIC"
+                )
 
     def _check_parts(self) -> None:
         """Loops, actuators and shapes must be about frames and joints that there are."""

@@ -9,7 +9,8 @@ loop, waits for that one as long as the tree can grow elsewhere. Joints are numb
 - `revolute` and `continuous` joints have their angle as q; `universal` and `revolute2` joints become two revolute ones,
   the second called `<name>_2`, with a body of no mass in between.
 - Links behind fixed joints are merged into the joint that moves them; the fixed joint and the link become frames.
-- Gearboxes and springs, for which there is no counterpart, are logged as a warning.
+- A gearbox is the motor of the joint between its body of reference and its child. That its shaft turns with that joint,
+  and springs of balls and of joints that close loops, have no counterpart: this is logged as a warning.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from __future__ import annotations
 import heapq
 import logging
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,7 +33,7 @@ from saltus.model.mesh_paths import mesh_path
 from saltus.model.model import Model
 from saltus.model.placements import inverse, placement
 from saltus.model.safe_xml import read_xml, robot_file
-from saltus.model.sdf_xml import WORLD, SdfJoint, SdfLink, SdfModel, located, numbers, pose_in_link, read_model
+from saltus.model.sdf_xml import GEARBOX, WORLD, SdfJoint, SdfLink, SdfModel, located, numbers, pose_in_link, read_model
 from saltus.model.shapes import DEFAULT_COLOR, Shape
 from saltus.model.urdf import add_floating_base
 
@@ -43,9 +45,9 @@ KINDS = {
     "revolute2": JointKind.REVOLUTE,
     "ball": JointKind.SPHERICAL,
 }
+ONE_AXIS = ("revolute", "continuous", "prismatic")
 TWO_AXES = ("universal", "revolute2")
 LOOP_DIMENSIONS = {"ball": 3, "revolute": 5, "continuous": 5, "fixed": 6}
-GEARBOX = "gearbox"
 SIZES = {
     "box": (("size", 3),),
     "sphere": (("radius", 1),),
@@ -78,10 +80,17 @@ def load_sdf(path: str | os.PathLike[str], floating_base: bool = True) -> Model:
     ...     load_sdf(file.name)
     Model('pendulum', nq=1, nv=1, njoints=2, nframes=3)
     """
+    return load_changed(path, floating_base, lambda sdf: sdf)
+
+
+def load_changed(
+    path: str | os.PathLike[str], floating_base: bool, change: Callable[[SdfModel], SdfModel]
+) -> Model:
+    """As `load_sdf`, of what a change makes of the file."""
     file = robot_file(path, "an SDF")
     root = read_xml(file, "sdf", "an SDF")
     try:
-        sdf = read_model(root)
+        sdf = change(read_model(root))
         return _build(sdf, file, floating_base and not sdf.static)
     except ModelError as error:
         raise ModelError(f"{file}: {error}") from None
@@ -125,6 +134,7 @@ def _build(sdf: SdfModel, file: Path, floating_base: bool) -> Model:
             pose = joint.pose @ placement(_turned_to_z(joint))
             ends = places.on(joint.parent, pose), places.on(joint.child, pose)
             builder.close_loop(joint.name, *ends[0], *ends[1], LOOP_DIMENSIONS[joint.kind])
+    _add_motors(builder, sdf, tree)
     _warn_of_losses(sdf, closing, file)
     model = builder.build()
     initial = model.neutral()
@@ -211,6 +221,16 @@ def _joints_of(joint: SdfJoint) -> list[tuple[str, dict[str, Any]]]:
     return [(name, axis | endless) for name, axis in zip([joint.name, f"{joint.name}_2"], joint.axes, strict=False)]
 
 
+def _add_motors(builder: ModelBuilder, sdf: SdfModel, tree: dict[str, list[SdfJoint]]) -> None:
+    """The gearboxes. What comes out of one turns by -ratio times what goes in, so that efforts are divided by that."""
+    single = {joint.child: joint for below in tree.values() for joint in below if joint.kind in ONE_AXIS}
+    for gearbox in sdf.joints.values():
+        if gearbox.gear and gearbox.gear[1] and gearbox.child in single:
+            (body, ratio), joint = gearbox.gear, single[gearbox.child]
+            if joint.parent == body:
+                builder.add_actuator(gearbox.name, joint.name, -1.0 / ratio)
+
+
 def _turned_to_z(joint: SdfJoint) -> Array:
     """The rotation (3, 3) that takes z to the axis of a joint that closes a loop."""
     from saltus.model.tree import canonical_rotation
@@ -271,13 +291,15 @@ def _color(element: Any, tag: str) -> tuple[float, ...] | None:
 
 
 def _warn_of_losses(sdf: SdfModel, closing: list[SdfJoint], file: Path) -> None:
-    joints = sdf.joints.values()
+    joints, cut = sdf.joints.values(), {joint.name for joint in closing}
     lost = {
         "loops closed by another joint than ball, revolute or fixed": [
             joint.name for joint in closing if joint.kind not in LOOP_DIMENSIONS
         ],
-        "gearboxes": [joint.name for joint in joints if joint.kind == GEARBOX],
-        "springs": [joint.name for joint in joints if joint.springs],
+        "shafts that gearboxes turn": [joint.name for joint in joints if joint.kind == GEARBOX],
+        "springs of balls and of joints that close loops": [
+            joint.name for joint in joints if joint.springs and (joint.name in cut or joint.kind == "ball")
+        ],
     }
     for what, which in lost.items():
         if which:

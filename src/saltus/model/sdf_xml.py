@@ -24,6 +24,7 @@ from saltus.model.placements import placement, rotation_from_quaternion, rotatio
 from saltus.model.safe_xml import numbers_in
 
 MODEL, WORLD = "__model__", "world"
+GEARBOX = "gearbox"
 UNLIMITED = 1e16  # what the specification writes for a limit that there is not
 
 
@@ -46,6 +47,7 @@ class SdfJoint:
     pose: Array  # (4, 4) in the model
     axes: list[dict[str, Any]]  # one, or two for universal joints: `axis` (3,) in the joint's frame, limits, dynamics
     springs: bool
+    gear: tuple[str, float] | None  # of a gearbox: its body of reference, and the ratio
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,7 +186,10 @@ def _joint(element: Any, poses: _Poses, version: tuple[int, ...]) -> SdfJoint:
     pose = poses.of_element(element)
     axes = [_axis(axis, pose, poses, version) for tag in ("axis", "axis2") for axis in element.findall(tag)]
     springs = any(number(dynamics, "spring_stiffness", 0.0) != 0.0 for dynamics in element.iter("dynamics"))
-    return SdfJoint(element.get("name"), kind, ends["parent"], ends["child"], pose, axes, springs)
+    gear = None
+    if kind == GEARBOX and element.find("gearbox_reference_body") is not None:
+        gear = _text(element, "gearbox_reference_body"), number(element, "gearbox_ratio", 1.0)
+    return SdfJoint(element.get("name"), kind, ends["parent"], ends["child"], pose, axes, springs, gear)
 
 
 def _axis(element: Any, pose: Array, poses: _Poses, version: tuple[int, ...]) -> dict[str, Any]:
@@ -206,7 +211,10 @@ def _axis(element: Any, pose: Array, poses: _Poses, version: tuple[int, ...]) ->
             value = number(limit, name, -1.0, infinite=True)
             result[f"{name}_limit"] = value if 0.0 <= value < UNLIMITED else math.inf  # a negative one is none
     if dynamics is not None:
-        result |= {name: number(dynamics, name, 0.0) for name in ("damping", "friction")}
+        dynamic = {name: name for name in ("damping", "friction", "spring_reference")} | {
+            "stiffness": "spring_stiffness"
+        }
+        result |= {ours: number(dynamics, name, 0.0) for ours, name in dynamic.items()}
     return result
 
 

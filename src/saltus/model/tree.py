@@ -43,7 +43,7 @@ freedom that comes before this one on the way from the root, or -1."""
 REALS = Layout(
     one={"gravity": Vec3},
     nj={"placement": SE3, "inertia": Rigid, "solid": Solid, "turned": Mat3},
-    nv={"armature": None},
+    nv=dict.fromkeys(("armature", "damping", "spring", "rest")),
     nf={"frame_placement": SE3},
 )
 
@@ -110,8 +110,15 @@ def fill_reals(table: Any, model: Model) -> None:
         moment = about_com + joint.mass * (com @ com * np.eye(3) - np.outer(com, com))
         table.inertia[i] = Rigid(joint.mass, Vec3(*(joint.mass * com)), Sym3(*moment[np.triu_indices(3)]))
         table.solid[i] = solid(joint.mass, com, about_com)
-    for k, armature in enumerate(model.armature):
-        table.armature[k] = armature
+    for name, values in (
+        ("armature", model.armature),
+        ("damping", model.damping),
+        ("spring", model.stiffness),
+        ("rest", model.spring_reference),
+    ):
+        column = getattr(table, name)
+        for k, value in enumerate(values):
+            column[k] = value
     for k, frame in enumerate(model.frames):
         table.frame_placement[k] = se3(seen_from(turned[frame.joint], frame.placement, np.eye(3)))
 

@@ -4,6 +4,7 @@
 - Links behind fixed joints are merged into the joint that moves them; the fixed joint and the link become frames.
 - `continuous` joints have a cosine and a sine in q; `planar` joints move in their frame's xy plane whatever their
   axis says; `floating` joints are free flyers.
+- Transmissions are actuators.
 - Limits are stored as Pinocchio stores them: 1.01 for cosines, sines and quaternions, infinity or (for the floating
   base) the largest float where there is none.
 """
@@ -11,7 +12,9 @@
 from __future__ import annotations
 
 import logging
+import math
 import os
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,6 +27,7 @@ from saltus.model.model import Model
 from saltus.model.safe_xml import robot_file
 from saltus.model.shapes import Shape
 from saltus.model.urdf_shapes import link_shapes
+from saltus.model.urdf_transmissions import Transmission
 from saltus.model.urdf_xml import links_and_joints, read_urdf
 
 ROOT_JOINT = "root_joint"
@@ -62,11 +66,13 @@ def load_urdf(path: str | os.PathLike[str], floating_base: bool = False, mimic: 
     Model('pendulum', nq=2, nv=1, njoints=2, nframes=4)
     """
     file = robot_file(path, "a URDF")
-    element = read_urdf(file)
+    element, transmissions = read_urdf(file)
     robot = links_and_joints(element)
     try:
         root, joints_below = _tree(robot)
-        return _build(robot, root, joints_below, link_shapes(element, file), floating_base, mimic)
+        builder = _built(robot, root, joints_below, link_shapes(element, file), floating_base, mimic)
+        _add_motors(builder, robot, transmissions, mimic, file)
+        return builder.build()
     except ModelError as error:
         raise ModelError(f"{file}: {error}") from None
 
@@ -110,14 +116,14 @@ def _tree(robot: Any) -> tuple[str, dict[str, list[Any]]]:
     return roots[0], joints_below
 
 
-def _build(
+def _built(
     robot: Any,
     root: str,
     joints_below: dict[str, list[Any]],
     shapes: dict[str, list[Shape]],
     floating_base: bool,
     mimic: bool,
-) -> Model:
+) -> ModelBuilder:
     builder = ModelBuilder(robot.name, physical=False)
     links = {link.name: link for link in robot.links}
     base = 0
@@ -141,7 +147,21 @@ def _build(
         stack += reversed(joints_below[joint.child])
     for name, (mover, placement, _) in place.items():
         builder.add_shapes(mover, shapes[name], placement)
-    return builder.build()
+    return builder
+
+
+def _add_motors(builder: ModelBuilder, robot: Any, transmissions: list[Transmission], mimic: bool, file: Path) -> None:
+    """The transmissions of joints with an axis; others are passed over, and said if there is no such joint."""
+    joints, lost = {joint.name: joint for joint in robot.joints}, []
+    for each in transmissions:
+        joint = joints.get(each.joint)
+        if joint is None:
+            lost.append(each.joint)
+        elif joint.type in KINDS and KINDS[joint.type].has_axis and not (mimic and joint.mimic is not None):
+            most = abs((math.inf if joint.limit is None else joint.limit.effort) / each.gear)
+            builder.add_actuator(each.name, each.joint, each.gear, -most, most, each.command)
+    if lost:
+        _logger.warning("%s: transmissions of joints that do not exist: %s", file, ", ".join(lost))
 
 
 def add_floating_base(builder: ModelBuilder) -> int:

@@ -4,14 +4,16 @@
   fixed joints.
 - A free flyer that carries the whole robot becomes the root link, as `load_urdf(..., floating_base=True)` reads it.
 - A name that something else has already gets an underscore: URDF has one space of names for links, one for joints.
-- URDF has no place for gravity, armature, loops, actuators, reference configurations, limits of planar and floating
-  joints, ellipsoids, or meshes that are not in the file's folder or package (see `mesh_paths`). What there is of them is
-  logged as a warning.
+- Actuators become transmissions.
+- URDF has no place for gravity, armature, springs, loops, limits of actuators other than those of their joints, reference
+  configurations, limits of planar and floating joints, ellipsoids, or meshes that are not in the file's folder or package
+  (see `mesh_paths`). What there is of them is logged as a warning.
 """
 
 from __future__ import annotations
 
 import logging
+import math
 import os
 from pathlib import Path
 from typing import Any
@@ -21,6 +23,7 @@ import numpy as np
 from saltus.model.checks import Array, ModelError
 from saltus.model.frames import FrameKind
 from saltus.model.joints import JointKind
+from saltus.model.loops import Actuator
 from saltus.model.mesh_paths import home_of
 from saltus.model.model import Model
 from saltus.model.parameters import refuse_several
@@ -28,6 +31,7 @@ from saltus.model.placements import placement, rpy_from_rotation
 from saltus.model.shapes import Shape
 from saltus.model.urdf import KINDS
 from saltus.model.urdf_shapes import SIZE_ATTRIBUTES
+from saltus.model.urdf_transmissions import COMMANDS
 
 TYPES = {kind: name for name, kind in KINDS.items()}
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)
@@ -93,6 +97,8 @@ class _Writer:
         for index in range(self.root + 1, self.model.njoints):
             self.write_joint(robot, index)
         self.write_frames(robot)
+        for actuator in filter(_has_a_gear, self.model.actuators):
+            self.write_transmission(robot, actuator)
         return robot
 
     def write_link(self, robot: Any, index: int) -> None:
@@ -143,6 +149,15 @@ class _Writer:
         if any(dynamics.values()):
             self.add(element, "dynamics", **{name: _text(value) for name, value in dynamics.items()})
 
+    def write_transmission(self, robot: Any, actuator: Actuator) -> None:
+        element = self.add(robot, "transmission", name=f"{actuator.name}_transmission")
+        self.add(element, "type").text = "transmission_interface/SimpleTransmission"
+        joint = self.add(element, "joint", name=actuator.joint)
+        interface = next((name for name, command in COMMANDS.items() if command == actuator.command), "")
+        self.add(joint, "hardwareInterface").text = f"hardware_interface/{interface}"
+        motor = self.add(element, "actuator", name=actuator.name)
+        self.add(motor, "mechanicalReduction").text = _text(actuator.gear)
+
     def write_frames(self, robot: Any) -> None:
         """A fixed joint and the body on it, where the model has both as frames, are written as the pair they were."""
         frames, fixed_names = self.model.frames, {}
@@ -187,13 +202,25 @@ def _warn_of_losses(model: Model, file: Path) -> None:
     lost = {
         "gravity": not np.array_equal(model.gravity, STANDARD_GRAVITY),
         "armature": model.armature.any(),
+        "springs": model.stiffness.any(),
         "loops": model.loops,
-        "actuators": model.actuators,
+        "actuators of gear 0": not all(map(_has_a_gear, model.actuators)),
+        "limits of actuators other than their joints'": not all(_as_its_joint(model, each) for each in model.actuators),
         "reference configurations": model.reference_configurations,
         "ellipsoids, or meshes elsewhere": not all(_can_be_written(shape, file) for shape in model.shapes),
     }
     for what in (name for name, there in lost.items() if there):
         _logger.warning("%s: URDF has no place for %s", file, what)
+
+
+def _has_a_gear(actuator: Actuator) -> bool:
+    return actuator.gear != 0.0
+
+
+def _as_its_joint(model: Model, actuator: Actuator) -> bool:
+    """Whether an actuator can do what its joint's effort limit says, both ways."""
+    limit = model.effort_limit[model.joints[model.joint_index(actuator.joint)].iv]
+    return -actuator.lower == actuator.upper and math.isclose(actuator.most, limit, rel_tol=1e-12)
 
 
 def _can_be_written(shape: Shape, file: Path) -> bool:

@@ -14,6 +14,7 @@ from typing import Any
 
 from saltus.model.checks import ModelError
 from saltus.model.safe_xml import numbers_in, read_xml, tag_of
+from saltus.model.urdf_transmissions import Transmission, read_transmissions
 
 XACRO = "ros.org/wiki/xacro}"
 """In the names of macros that must be expanded first: what they would add cannot be left out."""
@@ -64,8 +65,9 @@ NUMBERS = {  # how many each attribute holds
 }
 
 
-def read_urdf(path: Path) -> Any:
-    """The file's `<robot>` element, with what is kept of it; all numbers finite (limits may be infinite)."""
+def read_urdf(path: Path) -> tuple[Any, list[Transmission]]:
+    """The file's `<robot>` element, with what is kept of it, and its transmissions; all numbers finite (limits may be
+    infinite)."""
     from lxml import etree  # type: ignore[import-untyped]
 
     root = read_xml(path, "robot", "a URDF")
@@ -75,7 +77,7 @@ def read_urdf(path: Path) -> Any:
         raise ModelError(
             f"{where} is a macro of xacro, expected plain URDF: `xacro {path.name} > expanded.urdf` makes it"
         )
-    return _checked_copy(root, f"{path}:", etree.Element)
+    return _checked_copy(root, f"{path}:", etree.Element), read_transmissions(root, f"{path}:")
 
 
 def links_and_joints(robot: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -102,15 +102,15 @@ class Command:
         kp, kd, tau = (x[..., None, :] for x in self.gains)
         return tau + kp * difference(self.model, q, rows) - kd * v
 
-    def stepper(self, damping: Array, dt: float) -> Callable[[int, int, Array, Array, tuple[Array, ...]], None]:
+    def stepper(self, acting: Sequence[bool], dt: float) -> Callable[[int, int, Array, Array, tuple[Array, ...]], None]:
         """(first, n, q, v, out): the states (..., n, nq), (..., n, nv) after each of n steps, in one call, and whether they
-        are lost (..., n)."""
-        h, plain = np.array([dt], self.real), np.asarray(damping, self.real)
+        are lost (..., n). `acting`: whether springs act, and dampers."""
+        h, passive = np.array([dt], self.real), np.array(acting, self.real)
 
         def run(first: int, n: int, q: Array, v: Array, out: tuple[Array, ...]) -> None:
             clock = np.zeros(n, np.int32)
             clock[0] = n
-            state: tuple[Any, ...] = (clock, q, v, plain, h)
+            state: tuple[Any, ...] = (clock, q, v, passive, h)
             if isinstance(self.given, OverTime):
                 _steps_along.call(self.model, (*state, self.rows[..., first : first + n, :]), out)
             elif isinstance(self.given, PDTargets):

@@ -2,8 +2,9 @@
 
     T + V,      p - m g t,      L
 
-Energy, linear momentum less what gravity has given it, angular momentum about the centre of mass. Momenta are conserved
-only by robots whose base is free. No method of integration here knows of any of them: their drift measures its error.
+Energy with that of springs, linear momentum less what gravity has given it, angular momentum about the centre of mass.
+Momenta are conserved only by robots whose base is free. No method of integration here knows of any of them: their drift
+measures its error.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import numpy as np
 from saltus.arrays import Array
 from saltus.dynamics.centroidal import centroidal_momentum
 from saltus.dynamics.energy import kinetic_energy, potential_energy
+from saltus.dynamics.passive import elastic_energy
 from saltus.model.joints import JointKind
 from saltus.model.model import Model
 from saltus.model.parameters import inertial_parameters, over_time
@@ -57,6 +59,8 @@ def conservation_drift(model: Model, trajectory: Trajectory) -> list[Drift]:
     mass = inertial_parameters(model)[..., 0].sum(axis=-1)
     kinetic = np.asarray(kinetic_energy(model, q, v, on_invalid="mark"))
     energy = kinetic + np.asarray(potential_energy(model, q, on_invalid="mark"))
+    if model.stiffness.any():
+        energy = energy + np.asarray(elastic_energy(model, q, on_invalid="mark"))
     if not _floats(model):
         return [_drift("energy", "J", energy[..., None], kinetic)]
     momentum = centroidal_momentum(model, q, v, on_invalid="mark")

@@ -30,7 +30,7 @@ from __future__ import annotations
 
 from saltus.kernel import kernel, largest, ld, less, lift, maximum, minimum, select, some, st, zero
 from saltus.simulation.contact_law import is_within, project, slope, within
-from saltus.spatial.algebra import Mat3, Vec3
+from saltus.spatial.algebra import Vec3
 
 TRIED_AGAIN = 1e-4
 """The least alpha after a failure."""

@@ -1,6 +1,7 @@
 """What drives a robot in a rollout: its controller, springs, dampers and constraints, as accelerations.
 
-    a(t, q, v):      M a + b = tau + disturbance(t, q, v) - damping v + sum_i J_i^T external_i + J^T forces,
+    a(t, q, v):      M a + b = tau + disturbance(t, q, v) + passive + sum_i J_i^T external_i + J^T forces,
+                     passive = stiffness (rest - q) - damping v,
                      J a = goal  where constraints hold
 
 Torques, masks and forces are those of the last call. The next solution starts from the forces. Where `on_invalid` is "mark",
@@ -19,6 +20,7 @@ from saltus.arrays import Array, ArrayLike, OnInvalid
 from saltus.constraints.dynamics import ConstrainedDynamics
 from saltus.constraints.report import Status
 from saltus.dynamics.aba import aba
+from saltus.dynamics.passive import passive_torques
 from saltus.model.model import Model
 
 Mask = NDArray[np.bool_]
@@ -37,6 +39,7 @@ class Driven:
         masks: Any,
         leading: tuple[int, ...],
         real: Any,
+        springs: bool,
         damping: bool,
         disturbance: Function | None,
         external: Any,
@@ -48,6 +51,7 @@ class Driven:
         self._model = robot.model if isinstance(robot, ConstrainedDynamics) else robot
         self._torques, self._disturbance, self._real, self._on_invalid = torques, disturbance, real, on_invalid
         self._external = external if callable(external) or external is None else np.asarray(external, real)
+        self._springs = springs and bool(self._model.stiffness.any())
         self._resistance = self._model.damping.astype(real) if damping else None
         self._held: Array | None = None if callable(torques) else np.asarray(torques, real)
         constraints = self._constrained.constraints if self._constrained else ()
@@ -63,6 +67,8 @@ class Driven:
         tau = self.tau = self._ask(self._torques, t, q, v) if self._held is None else self._held
         if self._disturbance is not None:
             tau = tau + self._ask(self._disturbance, t, q, v)
+        if self._springs:
+            tau = tau + passive_torques(self._model, q, on_invalid=self._on_invalid)
         if self._resistance is not None:
             tau = tau - self._resistance * v
         external = self._ask(self._external, t, q, v) if callable(self._external) else self._external

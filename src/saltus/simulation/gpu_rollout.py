@@ -6,6 +6,7 @@ the last one, so that neighbouring threads read and write neighbouring numbers.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -19,8 +20,9 @@ from saltus.simulation.commands import OverTime, PDTargets
 from saltus.simulation.stepping import _steps, _steps_along, _steps_towards
 
 
-def roll_out(model: Model, q: Any, v: Any, tau: Any, steps: int, dt: float, damping: bool) -> tuple[Any, ...]:
-    """What a trajectory records (rollout.py) but for the time: q, v, tau, forces, masks and status."""
+def roll_out(model: Model, q: Any, v: Any, tau: Any, steps: int, dt: float, acting: Sequence[bool]) -> tuple[Any, ...]:
+    """What a trajectory records (rollout.py) but for the time: q, v, tau, forces, masks and status. `acting`: whether
+    springs act, and dampers."""
     like = q if on_gpu(q) else v
     if not steps and isinstance(tau, OverTime | PDTargets):
         tau = None  # nothing is asked for
@@ -51,8 +53,8 @@ def roll_out(model: Model, q: Any, v: Any, tau: Any, steps: int, dt: float, damp
     size = q.sum(-1) + v.sum(-1)
     places[0], speeds[0], flags[0] = behind(q, 1), behind(v, 1), (size - size != 0.0) * 1.0  # NaN if it is not finite
     qs, vs, taus, lost = (last_to_first(x) if leading else x for x in (places, speeds, torques, flags))
-    resistance = there(model.damping if damping else np.zeros(model.nv))
-    state = (np.full(max(steps, 1), steps, np.int32), q, v, resistance, there(np.array([dt])))
+    passive = there(np.array(acting, np.float64))
+    state = (np.full(max(steps, 1), steps, np.int32), q, v, passive, there(np.array([dt])))
     out = (qs[..., 1:, :], vs[..., 1:, :], lost[..., 1:, 0])
     if isinstance(tau, OverTime):
         rows = there(tau.values)

@@ -1,6 +1,6 @@
 """Rollouts: the motion of a robot, or of a batch of robots, from a state on.
 
-    dq/dt = v,      dv/dt = aba(q, v, tau(t, q, v) - damping v)
+    dq/dt = v,      dv/dt = aba(q, v, tau(t, q, v) + stiffness (rest - q) - damping v)
 
 The tree moves freely, loops open; with `ConstrainedDynamics` in the place of the model, its constraints hold:
 
@@ -97,6 +97,7 @@ def rollout(
     duration: float,
     dt: float = 1e-3,
     method: Method = "rk4",
+    springs: bool = True,
     damping: bool = False,
     active: ArrayLike | Function | None = None,
     control_period: float | None = None,
@@ -113,13 +114,14 @@ def rollout(
     dt: the step [s]; the duration is rounded to a whole number of them.
     method: "rk4" (fourth order) or "semi_implicit_euler" (first order, a quarter of the work; of free robots many steps in
         one call, unless a function has to be asked).
+    springs: whether the springs of joints act, those of the model's `stiffness`.
     damping: whether the joints are damped as the model's `damping` says. Dry friction is left out.
     active: which constraints hold, 1 or 0: (nc,), or (..., steps + 1, nc) with a row for each step, or a function
         active(t, q, v) that is asked at the beginning of each step; by default all. Where one switches on, velocities
         jump as an impact without rebound makes them. Those that hold from the start do not jump.
     control_period: how long torques are held until `tau` is asked again [s], a multiple of dt; by default it is asked
         whenever the method wants accelerations.
-    disturbance: further torques (..., nv) at all times, as a function of (t, q, v): springs, a push.
+    disturbance: further torques (..., nv) at all times, as a function of (t, q, v): a push.
     external: forces (..., njoints, 6) on each joint's body in its own frame, linear first [N, N m], as in `aba`; or a
         function of (t, q, v).
     progress: is called as progress(steps done, steps in all) after every step.
@@ -167,7 +169,7 @@ def rollout(
                 "expected no constraints, functions and external forces"
             )
         t = dt * np.arange(steps + 1, dtype=np.float64)
-        return Trajectory(t, *roll_out(model, q, v, tau, steps, dt, damping))
+        return Trajectory(t, *roll_out(model, q, v, tau, steps, dt, (springs, damping)))
     ahead = isinstance(tau, OverTime | PDTargets)
     torques: Any = tau if callable(tau) or ahead else np.zeros(model.nv, np.float32) if tau is None else np.asarray(tau)
     masks = _masks(robot, active, steps)
@@ -181,7 +183,7 @@ def rollout(
     q, v = (np.broadcast_to(arrays[name].astype(real), (*leading, arrays[name].shape[-1])) for name in ("q", "v"))
 
     driven = Driven(
-        robot, command if ahead else torques, masks, leading, real, damping, disturbance, external, on_invalid
+        robot, command if ahead else torques, masks, leading, real, springs, damping, disturbance, external, on_invalid
     )
     step = METHODS[method]
     t = dt * np.arange(steps + 1, dtype=np.float64)
@@ -229,7 +231,7 @@ def rollout(
     done, stepper, at_once = 0, None, max(LEAST_AT_ONCE, AT_ONCE // max(1, gone.size))
     plain = external is None and not (held or disturbance or model.coupling)
     if command and model is robot and method == "semi_implicit_euler" and plain:
-        stepper = command.stepper(model.damping if damping else np.zeros(model.nv), dt)
+        stepper = command.stepper((springs, damping), dt)
     try:
         with np.errstate(over="ignore", invalid="ignore"):
             while done < steps:

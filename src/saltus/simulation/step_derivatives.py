@@ -30,6 +30,7 @@ from saltus.arrays import Array, ArrayLike
 from saltus.constraints.dynamics import ConstrainedDynamics
 from saltus.derivatives.aba import _aba_derivatives
 from saltus.dynamics.aba import aba
+from saltus.dynamics.passive import passive_torques
 from saltus.kernel import kernel, ld, less, select, sincos, sqrt, st, zero
 from saltus.model.joint_kernels import FREE_FLYER, PLANAR, SPHERICAL, add_along, component, joint_motion
 from saltus.model.manifold import integrate, on_free_joints
@@ -123,16 +124,24 @@ Slopes = Callable[[Array, Array, Array, Array], tuple[Array, Array]]
 """(q, v, dq, dv) -> accelerations a (..., nv) and da (..., nv, 3 nv), for dq and dv (..., nv, 3 nv)."""
 
 
-def differentiated(robot: Model | ConstrainedDynamics, tau: Array, active: ArrayLike | None) -> Slopes:
-    """The accelerations of a robot under torques that stay, and their derivatives."""
+def differentiated(
+    robot: Model | ConstrainedDynamics, tau: Array, active: ArrayLike | None, springs: bool, damping: bool
+) -> Slopes:
+    """The accelerations of a robot under torques that stay and those of springs and dampers, and their derivatives."""
+    model = robot.model if isinstance(robot, ConstrainedDynamics) else robot
+    stiffness, resistance = (model.stiffness * springs).astype(tau.dtype), (model.damping * damping).astype(tau.dtype)
 
     def accelerations(q: Array, v: Array, dq: Array, dv: Array) -> tuple[Array, Array]:
+        total = tau - resistance * v
+        if stiffness.any():
+            total = total + passive_torques(model, q)
         if isinstance(robot, ConstrainedDynamics):
-            D = robot.derivatives(q, v, tau, active)
+            D = robot.derivatives(q, v, total, active)
             a, along_q, along_v, along_tau = D.solution.a, D.da_dq, D.da_dv, D.da_dtau
         else:
-            a = aba(robot, q, v, tau)
+            a = aba(robot, q, v, total)
             along_q, along_v, along_tau = _aba_derivatives.call(robot, (q, v, a))
+        along_q, along_v = along_q - along_tau * stiffness, along_v - along_tau * resistance
         da = along_q @ dq + along_v @ dv
         da[..., 2 * v.shape[-1] :] += along_tau
         return a, da
@@ -148,6 +157,8 @@ def step_derivatives(
     dt: float,
     method: Method = "rk4",
     active: ArrayLike | None = None,
+    springs: bool = True,
+    damping: bool = False,
 ) -> StepDerivatives:
     """The state after one step of `rollout`, from `q` (..., nq) and `v` (..., nv), under torques `tau` (..., nv) that stay
     for the time `dt` [s], and its derivatives: a whole horizon at once, with its steps as a leading axis.
@@ -155,6 +166,7 @@ def step_derivatives(
     robot: a model, or `ConstrainedDynamics`, whose constraints hold it.
     method: "rk4" or "semi_implicit_euler".
     active: which constraints hold (..., nc), all by default.
+    springs, damping: whether springs and dampers of the joints act, as in `rollout`.
 
     Derivatives with respect to and of configurations are along the tangent of `integrate`.
 
@@ -177,7 +189,7 @@ def step_derivatives(
     leading = np.broadcast_shapes(*(x.shape[:-1] for x in inputs))
     q, v, tau = (np.broadcast_to(x.astype(real), (*leading, x.shape[-1])) for x in inputs)
     step = rk4 if method == "rk4" else semi_implicit_euler
-    q, v, dq, dv = step(model, differentiated(robot, tau, active), q, v, dt)
+    q, v, dq, dv = step(model, differentiated(robot, tau, active, springs, damping), q, v, dt)
     whole = np.concatenate([dq, dv], axis=-2)
     return StepDerivatives(q, v, whole[..., : 2 * model.nv], whole[..., 2 * model.nv :])
 

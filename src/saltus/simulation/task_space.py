@@ -3,9 +3,9 @@
     min  |W (J a - goal)|^2 + a little (|forces of contacts|^2 + |u|^2)      over u
 
 Accelerations a and the constraints' forces are affine in the torques u of the motors, so one batch of constrained forward
-dynamics gives both: without torques, and under a unit of each. Constraints are respected whatever the tasks ask for; what
-has no motor, a free base and passive joints, gets no torque. Where torques could push contacts against each other without
-moving anything, they push the least.
+dynamics gives both: without torques, and under a unit of each, springs acting as in `rollout`. Constraints are respected
+whatever the tasks ask for; what has no motor, a free base and passive joints, gets no torque. Where torques could push
+contacts against each other without moving anything, they push the least.
 
 | symbol | code | what | shape |
 |---|---|---|---|
@@ -29,6 +29,7 @@ import numpy as np
 from saltus.arrays import Array, ArrayLike
 from saltus.constraints.dynamics import ConstrainedDynamics
 from saltus.dynamics.centroidal import center_of_mass_jacobian, centroidal_momentum_drift
+from saltus.dynamics.passive import passive_torques
 from saltus.model.joints import JointKind
 from saltus.model.model import Model
 from saltus.model.parameters import refuse_several
@@ -53,15 +54,31 @@ def center_of_mass_task(model: Model, q: ArrayLike, v: ArrayLike, wanted: ArrayL
 
 
 def motors_of(model: Model) -> list[int]:
-    """The degrees of freedom that have a motor: those with an effort limit that is not zero, but for a free base's."""
-    passive = {JointKind.FREE_FLYER, JointKind.PLANAR}
-    return [
+    """The degrees of freedom that have a motor, in their order:
+
+    - those that an actuator drives, and those whose effort limit is finite (URDF files often have transmissions for a part
+      of the robot only, as that of an arm which a quadruped carries);
+    - where there are none of either, all joints with an axis and without a spring;
+    - never those with an effort limit of zero, an actuator of gear zero, or of a free base.
+
+    >>> import saltus as sl
+    >>> four_bar = sl.load_robot("four_bar")
+    >>> four_bar.effort_limit, sl.motors_of(four_bar)
+    (array([10.,  0.,  0.]), [0])
+    """
+    base, limit = {JointKind.FREE_FLYER, JointKind.PLANAR}, model.effort_limit
+    driven = {actuator.joint for actuator in model.actuators if actuator.gear}
+    own = [joint for joint in model.joints[1:] if not (joint.parent == 0 and joint.kind in base)]
+    named = [
         k
-        for joint in model.joints
-        if not (joint.parent == 0 and joint.kind in passive)
+        for joint in own
         for k in range(joint.iv, joint.iv + joint.nv)
-        if model.effort_limit[k] > 0
+        if limit[k] > 0 and (joint.name in driven or np.isfinite(limit[k]))
     ]
+    if named or model.actuators:
+        return named
+    single = [joint.iv for joint in own if joint.nv and joint.kind.has_axis]
+    return [k for k in single if limit[k] > 0 and model.stiffness[k] == 0]
 
 
 def task_torques(
@@ -95,6 +112,8 @@ def task_torques(
     trials = np.zeros((len(chosen) + 1, model.nv))
     trials[np.arange(1, len(trials)), chosen] = 1.0
     mask = None if active is None else np.asarray(active, float)[..., None, :]
+    if model.stiffness.any():
+        trials = trials + passive_torques(model, q)
     solution = dynamics.solve(q, v, trials, mask)  # (..., nu + 1, nv) and (..., nu + 1, nm)
     J = _stacked([task.weight * task.J for task in tasks], -2)
     goal = _stacked([task.weight * task.goal for task in tasks], -1)

@@ -40,8 +40,11 @@ def load_robot(name: str) -> Model:
     array([0. , 0. , 0.5])
     """
     folder, robot = _find(name)
-    load = load_sdf if robot.file.endswith(".sdf") else load_urdf
-    model = load(folder / robot.file, floating_base=robot.floating_base)
+    if robot.completed:
+        model = robot.completed(folder / robot.file)
+    else:
+        load = load_sdf if robot.file.endswith(".sdf") else load_urdf
+        model = load(folder / robot.file, floating_base=robot.floating_base)
     poses = dict(model.reference_configurations)
     if robot.srdf:
         poses |= read_poses(folder / robot.srdf, model)

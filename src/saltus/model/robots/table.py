@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from pathlib import Path
+
+from saltus.model.model import Model
+from saltus.model.robots.cassie import load_cassie
 
 Names = tuple[str, ...]
 
@@ -18,6 +23,8 @@ class Robot:
     base: tuple[float, ...] = ()  # (7,) position and quaternion of the base when it stands, where the SRDF has none
     feet: Names = ()
     hands: Names = ()
+    completed: Callable[[Path], Model] | None = None
+    """Loads it, where its file leaves out or gets wrong what the robot needs to stand."""
 
 
 _LEGS = ("LF_FOOT", "RF_FOOT", "LH_FOOT", "RH_FOOT")
@@ -120,8 +127,10 @@ EXAMPLES = {
     "solo12": _example("solo_description/robots/solo12.urdf", "solo.srdf", "standing", feet=_FRONT_HIND),
     # On two.
     "bolt": _example("bolt_description/robots/bolt.urdf", "bolt.srdf", "standing", feet=("FL_FOOT", "FR_FOOT")),
-    "cassie": _example(
-        "cassie_description/robots/cassie_v2.sdf", "cassie_v2.srdf", "standing", feet=("left-foot", "right-foot")
+    "cassie": replace(
+        _example("cassie_description/robots/cassie_v2.sdf", feet=("left-foot", "right-foot")),
+        standing="standing",
+        completed=load_cassie,
     ),
     "g1": _example(
         "g1_description/urdf/g1_29dof_rev_1_0.urdf",
