@@ -97,6 +97,8 @@ class ModelBuilder:
         self._loops: list[Loop] = []
         self._actuators: list[Actuator] = []
         self._shapes: list[Shape] = []
+        self._colliders: list[Shape] = []
+        self._apart: list[tuple[str, str]] = []
 
     def add_joint(
         self,
@@ -279,12 +281,44 @@ class ModelBuilder:
 
     def add_shapes(self, joint: str | int, shapes: Iterable[Shape], placement: ArrayLike = _IDENTITY) -> None:
         """Fixes shapes to a joint that are placed in a frame, itself at this placement (4, 4) in the joint's frame."""
+        self._shapes += self._placed(joint, shapes, placement)
+
+    def add_collider(
+        self,
+        joint: str | int,
+        kind: str,
+        size: ArrayLike,
+        placement: ArrayLike = _IDENTITY,
+        *,
+        friction: float | None = None,
+        path: str = "",
+        name: str = "",
+        frame: str = "",
+    ) -> None:
+        """Fixes a collision shape (see `Shape`) at this placement (4, 4) in a joint's frame; of a mesh the hull counts.
+
+        friction: coefficient, by default that of whatever it touches. frame: the link or body whose it is, by its name.
+        """
+        index = self._joint(joint, "a collider")
+        shape = Shape(name, index, kind, size, placement, path=path, frame=frame, friction=friction)  # type: ignore[arg-type]
+        self._colliders.append(shape)
+
+    def add_colliders(self, joint: str | int, shapes: Iterable[Shape], placement: ArrayLike = _IDENTITY) -> None:
+        """Like `add_shapes`, for collision shapes."""
+        self._colliders += self._placed(joint, shapes, placement)
+
+    def keep_apart(self, one: str, other: str) -> None:
+        """No collision is looked for between two colliders, or all those of two frames or joints, by their names."""
+        self._apart.append((one, other))
+
+    def _placed(self, joint: str | int, shapes: Iterable[Shape], placement: ArrayLike) -> list[Shape]:
         index = self._joint(joint, "a shape")
-        matrix = rigid_placement(placement, "placement of shapes")
+        matrix, placed = rigid_placement(placement, "placement of shapes"), []
         for shape in shapes:
             if not isinstance(shape, Shape):
                 raise TypeError(f"a shape is {shape!r}, expected a Shape")
-            self._shapes.append(replace(shape, joint=index, placement=matrix @ shape.placement))
+            placed.append(replace(shape, joint=index, placement=matrix @ shape.placement))
+        return placed
 
     def build(self) -> Model:
         """The model of all that was added so far. The builder may go on."""
@@ -307,6 +341,8 @@ class ModelBuilder:
             loops=tuple(self._loops),
             actuators=tuple(self._actuators),
             shapes=tuple(self._shapes),
+            colliders=tuple(self._colliders),
+            apart=tuple(self._apart),
             **per_dof,
         )
 

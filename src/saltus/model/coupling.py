@@ -106,7 +106,7 @@ def couple(model: Model) -> Coupling | None:
         joints=tuple(joints), **first, reference_configurations={},
         lower_position_limit=np.full(iq, -np.inf), upper_position_limit=np.full(iq, np.inf), **limit,
     )  # fmt: skip
-    bare = model.replace(joints=tuple(free), frames=model.frames[:1], loops=(), actuators=(), shapes=())
+    bare = model.replace(joints=tuple(free), frames=model.frames[:1], loops=(), actuators=(), shapes=(), colliders=())
     return Coupling(tree, bare, G)
 
 

@@ -11,7 +11,8 @@ Joints come in MuJoCo's order, so q and v have MuJoCo's numbers in MuJoCo's plac
 `qpos0` and the keyframes are reference configurations of the model. Several joints on one body become a chain, with
 bodies of no mass in between. Bodies without a joint are merged into the joint that moves them. Bodies are frames of kind
 BODY, sites of kind OP; what has no name is called by its kind and MuJoCo's index. `connect` and `weld` are loops, with an
-OP frame at either end. Geoms are shapes, of the groups that MuJoCo shows (0 to 2) if there are any.
+OP frame at either end. Geoms are shapes, of the groups that MuJoCo shows (0 to 2) if there are any; those that may touch
+others are colliders, with their friction (mjcf_colliders.py).
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from saltus.model.builder import ModelBuilder
 from saltus.model.checks import Array, ModelError
 from saltus.model.frames import FrameKind
 from saltus.model.joints import JointKind
+from saltus.model.mjcf_colliders import add_colliders
 from saltus.model.mjcf_files import check_files
 from saltus.model.mjcf_parts import (
     Names,
@@ -141,6 +143,7 @@ def _build(spec: Any, m: Any, file: Path) -> Model:
         builder.add_actuator(**motor)
     add_loops(builder, m, names, place)
     meshes_left_out = add_shapes(builder, spec, m, names, place)
+    add_colliders(builder, spec, m, names, place)
     builder.add_reference("qpos0", _configuration(m, m.qpos0))
     for key in range(m.nkey):
         builder.add_reference(names.key[key], _configuration(m, m.key_qpos[key]))

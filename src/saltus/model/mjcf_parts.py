@@ -186,7 +186,7 @@ def add_shapes(builder: ModelBuilder, spec: Any, m: Any, names: Names, place: Pl
     lost = []
     for geom in np.flatnonzero(shown if shown.any() else solid).tolist():
         joint, here = place[m.geom_bodyid[geom]]
-        look = _look(spec, m, geom)
+        look = look_of(spec, m, geom)
         if look is None:
             lost.append(names.geom[geom])
             continue
@@ -198,7 +198,7 @@ def add_shapes(builder: ModelBuilder, spec: Any, m: Any, names: Names, place: Pl
     return {"the looks of geoms": lost}
 
 
-def _look(spec: Any, m: Any, geom: int) -> tuple[str, Array, Array, str] | None:
+def look_of(spec: Any, m: Any, geom: int) -> tuple[str, Array, Array, str] | None:
     """Kind, size, placement (4, 4) in its body, and mesh file of a geom; None if it is of no kind that a shape has."""
     from mujoco import mjtGeom
 
@@ -252,8 +252,7 @@ def left_out(m: Any, names: Names) -> dict[str, list[str]]:
         "equalities, other than active connect and weld": named(names.equality, ~bilateral),
         "tendons": names.tendon,
         "flexible bodies": [f"flex_{index}" for index in range(m.nflex)],
-        "pairs of geoms that touch, or do not": [f"{m.npair} pairs, {m.nexclude} exclusions"]
-        * (m.npair + m.nexclude > 0),
+        "pairs of geoms that touch in their own way": [f"{m.npair} pairs"] * (m.npair > 0),
         "fluid forces": [name for name, value in fluid.items() if value],
         "plugins": [f"plugin_{index}" for index in range(m.nplugin)],
     }

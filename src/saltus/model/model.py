@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import operator
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from types import MappingProxyType
@@ -60,6 +60,8 @@ class Model:
     loops: tuple[Loop, ...] = ()  # what the file closes; the tree's dynamics know nothing of them
     actuators: tuple[Actuator, ...] = ()
     shapes: tuple[Shape, ...] = ()  # for pictures
+    colliders: tuple[Shape, ...] = ()  # what its bodies touch the world and each other with
+    apart: tuple[tuple[str, str], ...] = ()  # pairs that are never tested: names of colliders, their frames or joints
     specialised: bool = False  # whether algorithms run code of its own: see `specialise`
 
     varied: ClassVar[bool] = False
@@ -67,7 +69,8 @@ class Model:
 
     def __post_init__(self) -> None:
         checked_name(self.name, "a model")
-        parts = {"joints": Joint, "frames": Frame, "loops": Loop, "actuators": Actuator, "shapes": Shape}
+        parts = {"joints": Joint, "frames": Frame, "loops": Loop, "actuators": Actuator}
+        parts |= {"shapes": Shape, "colliders": Shape}
         for name, kind in parts.items():
             self._set(name, _all_of(kind, getattr(self, name), name))
         _check_tree(self.joints, self.frames)
@@ -131,8 +134,9 @@ class Model:
                 raise ModelError(
                     f"actuator {actuator.name!r}: joint {actuator.joint!r} has not one degree of freedom of its own"
                 )
-        for shape in self.shapes:
+        for shape in (*self.shapes, *self.colliders):
             self._checked_index("joint", shape.joint, self.njoints)
+        self._set("apart", _pairs_of_names(self.apart))
 
     @cached_property
     def nq(self) -> int:
@@ -308,6 +312,19 @@ def _all_of(kind: type[Any], values: Any, what: str) -> tuple[Any, ...]:
         if not isinstance(item, kind):
             raise TypeError(f"{what}[{index}] is {item!r}, expected a {kind.__name__}")
     return items
+
+
+def _pairs_of_names(values: Any) -> tuple[tuple[str, str], ...]:
+    """What should be pairs of names, as tuples."""
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise TypeError(f"apart is {values!r}, expected pairs of names")
+    pairs = []
+    for index, pair in enumerate(values):
+        names = tuple(pair) if isinstance(pair, Sequence) and not isinstance(pair, str) else ()
+        if len(names) != 2 or not all(isinstance(name, str) for name in names):
+            raise TypeError(f"apart[{index}] is {pair!r}, expected two names")
+        pairs.append((names[0], names[1]))
+    return tuple(pairs)
 
 
 def _check_tree(joints: tuple[Joint, ...], frames: tuple[Frame, ...]) -> None:

@@ -19,7 +19,7 @@ import heapq
 import logging
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -66,7 +66,7 @@ def load_sdf(path: str | os.PathLike[str], floating_base: bool = True) -> Model:
         `root_joint`, unless the model is static. Otherwise it is fixed to the world.
 
     The pose that the file gives to all is the reference configuration `initial`. Visuals are kept as shapes, collision
-    shapes if there is no visual at all; meshes are not opened.
+    shapes if there is no visual at all; these are colliders as well. Meshes are not opened.
 
     >>> import tempfile
     >>> text = '''<sdf version="1.9"><model name="pendulum">
@@ -129,6 +129,7 @@ def _build(sdf: SdfModel, file: Path, floating_base: bool) -> Model:
     for name in sdf.links:
         mover, placed = places.on(name, sdf.links[name].pose)
         builder.add_shapes(mover, shapes[name], placed)
+        builder.add_colliders(mover, _link_colliders(sdf.links[name], file), placed)
     for joint in closing:
         if joint.kind in LOOP_DIMENSIONS:
             pose = joint.pose @ placement(_turned_to_z(joint))
@@ -256,6 +257,17 @@ def _link_shapes(sdf: SdfModel, file: Path) -> dict[str, list[Shape]]:
     return {
         link.get("name"): [shape for element in link.findall(tag) if (shape := _shape(element, file))] for link in links
     }
+
+
+def _link_colliders(link: SdfLink, file: Path) -> list[Shape]:
+    """Its collision shapes, placed in it, with the friction that the file gives their surfaces."""
+    found = []
+    for element in link.element.findall("collision"):
+        shape, mu = _shape(element, file), element.find("surface/friction/ode/mu")
+        if shape is not None:
+            friction = None if mu is None else float(numbers(mu, 1)[0])
+            found.append(replace(shape, frame=link.name, friction=friction))
+    return found
 
 
 def _shape(element: Any, file: Path) -> Shape | None:

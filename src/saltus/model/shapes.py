@@ -1,4 +1,4 @@
-"""Shapes: what the bodies of a robot look like. Nothing but pictures depends on them."""
+"""Shapes: what the bodies of a robot look like, and what they touch the world with."""
 
 from __future__ import annotations
 
@@ -34,6 +34,8 @@ class Shape:
     placement: Array = field(repr=False)  # (4, 4) in that joint's frame [m]
     color: Array = field(repr=False, default_factory=lambda: np.array(DEFAULT_COLOR))  # (4,) r, g, b, opacity
     path: str = ""  # of a mesh file
+    frame: str = ""  # the link or body of the file that it belongs to, where that is known
+    friction: float | None = None  # of a collision shape; None: that of what it touches counts
 
     def __post_init__(self) -> None:
         where = f"shape {self.name!r}"
@@ -47,6 +49,11 @@ class Shape:
             raise ModelError(f"{where}: its size is {self.size.tolist()}, expected positive numbers")
         if (self.kind == "mesh") != bool(self.path):
             raise ModelError(f"{where}: a mesh needs a path, and nothing else has one")
+        if self.friction is not None:
+            friction = float(finite(self.friction, (), f"friction of {where}"))
+            if friction < 0:
+                raise ModelError(f"{where}: its friction is {friction}, expected no negative number")
+            object.__setattr__(self, "friction", friction)
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         return rebuilt(self)

@@ -26,7 +26,7 @@ from saltus.model.joints import JointKind, Mimic
 from saltus.model.model import Model
 from saltus.model.safe_xml import robot_file
 from saltus.model.shapes import Shape
-from saltus.model.urdf_shapes import link_shapes
+from saltus.model.urdf_shapes import link_colliders, link_shapes
 from saltus.model.urdf_transmissions import Transmission
 from saltus.model.urdf_xml import links_and_joints, read_urdf
 
@@ -49,9 +49,9 @@ def load_urdf(path: str | os.PathLike[str], floating_base: bool = False, mimic: 
     mimic: joints with a `<mimic>` element follow their primary and have no place in q and v; otherwise they are
         joints like any other.
 
-    Its visuals are kept as shapes, its collision shapes if it has no visual at all. Meshes are not opened: a path may
-    lead to no file, but not out of the robot's package or folder. Negative masses and moments of inertia are refused; other
-    inertias that no body can have are kept, as many files contain them, and logged as a warning.
+    Its visuals are kept as shapes, its collision shapes if it has no visual at all; these are colliders as well. Meshes are
+    not opened: a path may lead to no file, but not out of the robot's package or folder. Negative masses and moments of
+    inertia are refused; other inertias that no body can have are kept, as many files contain them, and logged as a warning.
 
     >>> import tempfile
     >>> text = '''<robot name="pendulum"><link name="base"/>
@@ -70,7 +70,8 @@ def load_urdf(path: str | os.PathLike[str], floating_base: bool = False, mimic: 
     robot = links_and_joints(element)
     try:
         root, joints_below = _tree(robot)
-        builder = _built(robot, root, joints_below, link_shapes(element, file), floating_base, mimic)
+        shapes, colliders = link_shapes(element, file), link_colliders(element, file)
+        builder = _built(robot, root, joints_below, shapes, colliders, floating_base, mimic)
         _add_motors(builder, robot, transmissions, mimic, file)
         return builder.build()
     except ModelError as error:
@@ -121,6 +122,7 @@ def _built(
     root: str,
     joints_below: dict[str, list[Any]],
     shapes: dict[str, list[Shape]],
+    colliders: dict[str, list[Shape]],
     floating_base: bool,
     mimic: bool,
 ) -> ModelBuilder:
@@ -147,6 +149,7 @@ def _built(
         stack += reversed(joints_below[joint.child])
     for name, (mover, placement, _) in place.items():
         builder.add_shapes(mover, shapes[name], placement)
+        builder.add_colliders(mover, colliders[name], placement)
     return builder
 
 

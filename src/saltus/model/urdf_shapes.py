@@ -1,8 +1,10 @@
-"""The shapes of a URDF file: its visuals, or its collision shapes if it has no visual at all. Meshes are not opened."""
+"""The shapes of a URDF file: its visuals, or its collision shapes if it has no visual at all; and its colliders. Meshes are
+not opened."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +34,18 @@ def link_shapes(robot: Any, file: Path) -> dict[str, list[Shape]]:
     tag = "visual" if robot.find("link/visual") is not None else "collision"
     return {
         link.get("name"): [shape for element in link.findall(tag) for shape in _shapes(element, link, colors, file)]
+        for link in robot.findall("link")
+    }
+
+
+def link_colliders(robot: Any, file: Path) -> dict[str, list[Shape]]:
+    """By the names of the links, each collision shape placed in its link."""
+    return {
+        link.get("name"): [
+            replace(shape, frame=link.get("name"), color=np.array(DEFAULT_COLOR))
+            for element in link.findall("collision")
+            for shape in _shapes(element, link, {}, file)
+        ]
         for link in robot.findall("link")
     }
 

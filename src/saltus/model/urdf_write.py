@@ -110,23 +110,27 @@ class _Writer:
             self.add(inertial, "mass", value=_text(joint.mass))
             entries = {f"i{'xyz'[i]}{'xyz'[j]}": _text(joint.inertia[i, j]) for i in range(3) for j in range(i, 3)}
             self.add(inertial, "inertia", **entries)
-        for shape in self.model.shapes:
-            if shape.joint == index:
-                self.write_shape(link, shape)
+        for tag, shapes in (("visual", self.model.shapes), ("collision", self.model.colliders)):
+            for shape in shapes:
+                if shape.joint == index:
+                    self.write_shape(link, tag, shape)
 
-    def write_shape(self, link: Any, shape: Shape) -> None:
+    def write_shape(self, link: Any, tag: str, shape: Shape) -> None:
         if not _can_be_written(shape, self.file):
             return
-        visual = self.add(link, "visual", **({"name": shape.name} if shape.name else {}))
-        self.write_origin(visual, shape.placement)
+        element = self.add(link, tag, **({"name": shape.name} if shape.name else {}))
+        self.write_origin(element, shape.placement)
         attributes = SIZE_ATTRIBUTES[shape.kind]
         sizes = [shape.size] if len(attributes) == 1 else shape.size
-        geometry = self.add(self.add(visual, "geometry"), shape.kind)
+        geometry = self.add(self.add(element, "geometry"), shape.kind)
         for attribute, size in zip(attributes, sizes, strict=True):
             geometry.set(attribute, _text(size))
         if shape.kind == "mesh":
             geometry.set("filename", os.path.relpath(shape.path, self.file.absolute().parent))
-        self.add(self.add(visual, "material", name=f"color_{_text(shape.color)}"), "color", rgba=_text(shape.color))
+        if tag == "visual":
+            self.add(
+                self.add(element, "material", name=f"color_{_text(shape.color)}"), "color", rgba=_text(shape.color)
+            )
 
     def write_joint(self, robot: Any, index: int) -> None:
         model, joint = self.model, self.model.joints[index]
@@ -191,7 +195,9 @@ class _Writer:
 def _carried_by_a_free_flyer(model: Model) -> bool:
     """All of it, with nothing at the world."""
     carriers = [joint.parent for joint in model.joints[2:]]
-    carriers += [frame.joint for frame in model.frames[1:]] + [shape.joint for shape in model.shapes]
+    carriers += [frame.joint for frame in model.frames[1:]] + [
+        shape.joint for shape in (*model.shapes, *model.colliders)
+    ]
     if model.nb == 0 or model.joints[0].mass != 0.0 or 0 in carriers:
         return False
     carrier = model.joints[1]
@@ -207,7 +213,11 @@ def _warn_of_losses(model: Model, file: Path) -> None:
         "actuators of gear 0": not all(map(_has_a_gear, model.actuators)),
         "limits of actuators other than their joints'": not all(_as_its_joint(model, each) for each in model.actuators),
         "reference configurations": model.reference_configurations,
-        "ellipsoids, or meshes elsewhere": not all(_can_be_written(shape, file) for shape in model.shapes),
+        "ellipsoids, or meshes elsewhere": not all(
+            _can_be_written(shape, file) for shape in (*model.shapes, *model.colliders)
+        ),
+        "frictions of colliders, or pairs that never touch": model.apart
+        or any(shape.friction is not None for shape in model.colliders),
     }
     for what in (name for name, there in lost.items() if there):
         _logger.warning("%s: URDF has no place for %s", file, what)

@@ -1,0 +1,162 @@
+"""How far a point is from a box or a facet, and where two segments come closest; no kernel branches on a number.
+
+Distances have a sign: negative inside. Outside, normals point from the closest point; inside, along the shortest way out.
+Where another piece of the terrain goes on beyond a side, there is no way out, and no normal leans over it: what rolls over
+the seam of two boxes does not feel it.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from saltus.collision.tables import BOX, FAR
+from saltus.kernel import Scalar, fabs, kernel, less, lift, maximum, minimum, select, sqrt
+from saltus.spatial.algebra import Vec3, dot
+
+LEAN = 1e-3
+"""The sine up to which a normal may lean over a side where another piece goes on."""
+
+OPEN = Vec3(2.0, 2.0, 2.0)
+"""Limits of sides that stick out."""
+
+TINY = 1e-30
+
+
+class Near(NamedTuple):
+    normal: Vec3
+    gap: Scalar
+
+
+@kernel
+def choose(condition, a, b):
+    """`select` for vectors."""
+    return Vec3(select(condition, a.x, b.x), select(condition, a.y, b.y), select(condition, a.z, b.z))
+
+
+@kernel
+def clamp(x, low, high):
+    return minimum(maximum(x, low), high)
+
+
+@kernel
+def clamped(x, half):
+    return Vec3(clamp(x.x, -half.x, half.x), clamp(x.y, -half.y, half.y), clamp(x.z, -half.z, half.z))
+
+
+@kernel
+def unit_or(x, instead):
+    """x by its length, or this where it has none; and the length."""
+    square = dot(x, x)
+    there = less(TINY, square)
+    length = sqrt(select(there, square, lift(1.0, square)))
+    return choose(there, x * (1.0 / length), instead), select(there, length, 0.0 * square)
+
+
+@kernel
+def lean(n, low, high):
+    """How much too far a normal leans over the sides of a box."""
+    x = maximum(-n.x - low.x, n.x - high.x)
+    y = maximum(-n.y - low.y, n.y - high.y)
+    z = maximum(-n.z - low.z, n.z - high.z)
+    return maximum(x, maximum(y, z))
+
+
+@kernel
+def deeper(best, axis, depth, normal):
+    """The shorter way out of two."""
+    return select(less(depth, best), depth, best), choose(less(depth, best), normal, axis)
+
+
+@kernel
+def from_box(x, half, low, high):
+    """Of a point in the frame of a box's middle. `low`, `high`: 0 for sides where there is no way out, else 2."""
+    o = 0.0 * x.x
+    one = lift(1.0, o)
+    n, distance = unit_or(x - clamped(x, half), Vec3(o, o, one))
+    # Inside: six ways out, those that are closed made long.
+    far = FAR * 1e-3
+    depth, out = half.x - x.x + (2.0 - high.x) * far, Vec3(one, o, o)
+    depth, out = deeper(depth, out, half.x + x.x + (2.0 - low.x) * far, Vec3(-one, o, o))
+    depth, out = deeper(depth, out, half.y - x.y + (2.0 - high.y) * far, Vec3(o, one, o))
+    depth, out = deeper(depth, out, half.y + x.y + (2.0 - low.y) * far, Vec3(o, -one, o))
+    depth, out = deeper(depth, out, half.z + x.z + (2.0 - low.z) * far, Vec3(o, o, -one))
+    depth, out = deeper(depth, out, half.z - x.z + (2.0 - high.z) * far, Vec3(o, o, one))
+    outside = less(0.0 * distance, distance)
+    gap = select(less(LEAN, lean(n, low, high)), lift(FAR, o), distance)
+    return Near(choose(outside, n, out), select(outside, gap, select(less(far, depth), lift(FAR, o), -depth)))
+
+
+@kernel
+def beyond(x, a, b):
+    """How far a point is out of an edge from a to b of a triangle in the plane z = 0, and the closest point on the edge."""
+    ex, ey = b.x - a.x, b.y - a.y
+    square = ex * ex + ey * ey
+    t = clamp(((x.x - a.x) * ex + (x.y - a.y) * ey) / square, 0.0 * x.x, lift(1.0, x.x))
+    out = ((x.x - a.x) * ey - (x.y - a.y) * ex) / sqrt(square)
+    return out, Vec3(x.x - a.x - t * ex, x.y - a.y - t * ey, x.z)
+
+
+@kernel
+def over_edge(n, a, b):
+    """How far a normal leans over an edge."""
+    ex, ey = b.x - a.x, b.y - a.y
+    return (n.x * ey - n.y * ex) / sqrt(ex * ex + ey * ey)
+
+
+@kernel
+def lean_over_edges(n, a, b, c, limits):
+    """How much too far a normal leans over the edges of a facet, or down."""
+    most = maximum(over_edge(n, a, b) - limits.x, over_edge(n, b, c) - limits.y)
+    return maximum(most, maximum(over_edge(n, c, a) - limits.z, LEAN - n.z))
+
+
+@kernel
+def from_facet(x, a, b, c, limits, thickness):
+    """Of a point in the frame of a facet, whose corners have z = 0. Below, the way out is up.
+
+    Under valleys, where the columns below two facets leave a wedge, those of both are widened by as much as it is deep."""
+    o = 0.0 * x.x
+    one = lift(1.0, o)
+    out_a, to_a = beyond(x, a, b)
+    out_b, to_b = beyond(x, b, c)
+    out_c, to_c = beyond(x, c, a)
+    out = maximum(out_a, maximum(out_b, out_c))
+    nearest = choose(less(dot(to_b, to_b), dot(to_a, to_a)), to_b, to_a)
+    nearest = choose(less(dot(to_c, to_c), dot(nearest, nearest)), to_c, nearest)
+    over = less(out, 1e-9 * one)
+    n, distance = unit_or(choose(over, Vec3(o, o, x.z), nearest), Vec3(o, o, one))
+    gap = select(less(LEAN, lean_over_edges(n, a, b, c, limits)), lift(FAR, o), distance)
+    # Widened where an edge is none that sticks out.
+    spare = maximum(out_a - select(less(limits.x, LEAN), -x.z, o), out_b - select(less(limits.y, LEAN), -x.z, o))
+    spare = maximum(spare, out_c - select(less(limits.z, LEAN), -x.z, o))
+    held = select(less(spare, 1e-9 * one), x.z, lift(FAR, o))
+    held = select(less(x.z, -thickness), lift(FAR, o), held)
+    below = less(x.z, o)
+    return Near(choose(below, Vec3(o, o, one), n), select(below, held, gap))
+
+
+@kernel
+def from_piece(tree, k, x):
+    """Of a point in the frame of piece k of the terrain."""
+    if tree.piece_kind[k] == BOX:
+        return from_box(x, tree.piece_half[k], tree.limit_low[k], tree.limit_high[k])
+    first = tree.piece_corner[k]
+    a, b, c = tree.corner[first], tree.corner[first + 1], tree.corner[first + 2]
+    return from_facet(x, a, b, c, tree.limit_low[k], tree.piece_half[k].z)
+
+
+@kernel
+def along_segments(a, u, c, v):
+    """Where two segments, from a along u and from c along v, come closest: shares of both (Ericson, Real-Time Collision
+    Detection, 5.1.9). Where they are parallel, one of many pairs."""
+    r = a - c
+    uu, vv, uv = dot(u, u) + TINY, dot(v, v) + TINY, dot(u, v)
+    ur, vr = dot(u, r), dot(v, r)
+    one, o = lift(1.0, uu + vv), 0.0 * (uu + vv)
+    square = uu * vv - uv * uv
+    slanted = less(1e-12 * uu * vv, square)
+    s = clamp(select(slanted, uv * vr - ur * vv, 0.5 * one) / select(slanted, square, one), o, one)
+    t = (uv * s + vr) / vv
+    held = clamp(t, o, one)
+    s = select(less(fabs(t - held), TINY), s, clamp((uv * held - ur) / uu, o, one))
+    return s, held

@@ -1,0 +1,167 @@
+"""Contacts of a robot with a terrain and with itself: where, in which direction, and how far both are apart.
+
+    gap(q) >= 0 where nothing overlaps;     d gap / dt = normal . (velocity of a - velocity of b) at the point
+
+Every shape has a fixed number of slots (scene.py). Half-spaces have slots of their own; the other pieces of a terrain share
+those of a shape, which keep what is nearest. A ball around the shape says what is worth a look: pieces are the leaves of a
+tree of boxes, gone through in depth-first order, without a stack.
+
+Contacts outside are those of closest points, so that normals turn smoothly as a ball rolls over an edge; where pieces of
+the terrain go on beyond each other, their common edges are not felt (closest.py).
+
+| code | what |
+|---|---|
+| `place`, `origin` | placements of the bodies' canonical frames along the world's axes, about a point near the robot |
+| `point` | the middle between both surfaces, about that point |
+| `normal` | from b to a |
+| `gap` | distance, negative where they overlap; `FAR` for what does not count |
+
+Reference: C. Ericson, Real-Time Collision Detection (2005), chapters 4 to 6.
+"""
+
+from __future__ import annotations
+
+from saltus.collision.closest import OPEN, along_segments, from_box, from_piece, unit_or
+from saltus.collision.half_spaces import axis_of, meet_half_spaces
+from saltus.collision.polytopes import give, meet_polytope
+from saltus.collision.slots import clear, offer, put
+from saltus.collision.tables import BOX, CAPSULE, FAR, SPHERE
+from saltus.kernel import fabs, kernel, less, lift, maximum, minimum, select, some, zero
+from saltus.spatial.algebra import Vec3, dot, turn_back
+
+INNER = 1e-6
+"""Shares of a segment from its ends on that are not its ends."""
+
+
+@kernel
+def find_contacts(tree, w):
+    """Fills `point`, `normal`, `gap`, `grip`, `bounce` of all slots; `place` and `origin` are given."""
+    meet_half_spaces(tree, w)
+    meet_pieces(tree, w)
+    meet_each_other(tree, w)
+
+
+@kernel
+def meet_pieces(tree, w):
+    """All shapes and all pieces of the terrain that are no half-spaces."""
+    if tree.nnode > 0:
+        i = 0
+        while i < tree.nshape:
+            node = 0
+            if tree.pool_end[i] > tree.pool_slot[i]:
+                clear(w, tree.pool_slot[i], tree.pool_end[i])
+                middle = w.place[tree.shape_body[i]] @ tree.shape_middle[i]
+                reach = tree.shape_radius[i] + tree.margin[0]
+                while node < tree.nnode:
+                    at, half = tree.node_middle[node], tree.node_half[node]
+                    x = middle + (w.origin[0] - at)
+                    x, y, z = fabs(x.x) - half.x, fabs(x.y) - half.y, fabs(x.z) - half.z
+                    if some(less(maximum(x, maximum(y, z)), reach)):
+                        if tree.node_piece[node] >= 0:
+                            meet_piece(tree, w, i, tree.node_piece[node])
+                        node = node + 1
+                    else:
+                        node = tree.node_after[node]
+            i = i + 1
+
+
+@kernel
+def meet_piece(tree, w, i, k):
+    """Shape i and piece k."""
+    root, bounce = tree.piece_root[k], tree.piece_bounce[k]
+    grip = root * (tree.shape_root[i] if tree.own_grip[i] else root)
+    if tree.shape_kind[i] > CAPSULE:
+        meet_polytope(tree, w, i, k, grip, bounce)
+        return
+    X, P = w.place[tree.shape_body[i]], tree.piece_place[k]
+    radius = tree.shape_size[i].x
+    middle = turn_back(P.R, X @ tree.shape_middle[i] + (w.origin[0] - P.p))
+    if tree.shape_kind[i] == SPHERE:
+        meet_ball(tree, w, i, k, middle, radius, 0.0, grip, bounce)
+        return
+    half = turn_back(P.R, axis_of(tree, i, X)) * tree.shape_size[i].y
+    a, u = middle - half, half * 2.0
+    meet_ball(tree, w, i, k, a, radius, 0.0, grip, bounce)
+    meet_ball(tree, w, i, k, middle + half, radius, 0.0, grip, bounce)
+    first = tree.piece_corner[k]
+    for e in range(tree.piece_edge[k], tree.piece_edges[k]):
+        c = tree.corner[first + tree.edge_from[e]]
+        s, _ = along_segments(a, u, c, tree.corner[first + tree.edge_to[e]] - c)
+        at_end = select(less(minimum(s, 1.0 - s), INNER), lift(FAR, s), 0.0 * s)
+        meet_ball(tree, w, i, k, a + u * s, radius, at_end, grip, bounce)
+
+
+@kernel
+def meet_ball(tree, w, i, k, x, radius, more, grip, bounce):
+    """A ball of shape i about x, in the frame of piece k; `more` is added to its gap."""
+    near = from_piece(tree, k, x)
+    gap = near.gap - radius
+    give(tree, w, i, tree.piece_place[k], x - near.normal * (radius + 0.5 * gap), near.normal, gap + more, grip, bounce)
+
+
+# ---------------------------------------------------------------------------------------------------- the model itself
+
+
+@kernel
+def meet_each_other(tree, w):
+    """Pairs of spheres and capsules, and those of boxes."""
+    o = zero(w.gap)
+    for p in range(tree.npair):
+        i, j, first = tree.pair_a[p], tree.pair_b[p], tree.pair_slot[p]
+        X, Y = w.place[tree.shape_body[i]], w.place[tree.shape_body[j]]
+        a, b = X @ tree.shape_middle[i], Y @ tree.shape_middle[j]
+        apart = a - b
+        reach = tree.margin[0] + tree.shape_radius[i] + tree.shape_radius[j]
+        if some(less(dot(apart, apart), reach * reach)):
+            if tree.shape_kind[j] == BOX:
+                clear(w, first, tree.pair_end[p])
+                meet_box(tree, w, p, i, j, X, Y, a)
+            else:
+                u, v = segment(tree, i, X), segment(tree, j, Y)
+                s, t = along_segments(a - u, u * 2.0, b - v, v * 2.0)
+                x, y = a + u * (2.0 * s - 1.0), b + v * (2.0 * t - 1.0)
+                n, distance = unit_or(x - y, Vec3(o, o, lift(1.0, o)))
+                r = tree.shape_size[j].x
+                gap = distance - tree.shape_size[i].x - r
+                put(tree, w, first, y + n * (r + 0.5 * gap), n, gap, tree.pair_grip[p], tree.pair_bounce[p])
+        else:
+            clear(w, first, tree.pair_end[p])
+
+
+@kernel
+def segment(tree, i, X):
+    """From the middle of a sphere or capsule to its end."""
+    if tree.shape_kind[i] == SPHERE:
+        o = 0.0 * X.p.x
+        return Vec3(o, o, o)
+    return axis_of(tree, i, X) * tree.shape_size[i].y
+
+
+@kernel
+def meet_box(tree, w, p, i, j, X, Y, middle):
+    """Shape i, a sphere or capsule about a middle, and shape j, a box."""
+    B = Y @ tree.shape_place[j]
+    x = turn_back(B.R, middle - B.p)
+    if tree.shape_kind[i] == SPHERE:
+        touch_box(tree, w, p, j, B, x, tree.shape_size[i].x, 0.0)
+        return
+    half, place = turn_back(B.R, segment(tree, i, X)), tree.shape_place[j]
+    first, radius = tree.first_corner[j], tree.shape_size[i].x
+    touch_box(tree, w, p, j, B, x - half, radius, 0.0)
+    touch_box(tree, w, p, j, B, x + half, radius, 0.0)
+    for e in range(tree.first_edge[j], tree.end_edge[j]):
+        c = turn_back(place.R, tree.corner[first + tree.edge_from[e]] - place.p)
+        d = turn_back(place.R, tree.corner[first + tree.edge_to[e]] - place.p)
+        s, _ = along_segments(x - half, half * 2.0, c, d - c)
+        at_end = select(less(minimum(s, 1.0 - s), INNER), lift(FAR, s), 0.0 * s)
+        touch_box(tree, w, p, j, B, x + half * (2.0 * s - 1.0), radius, at_end)
+
+
+@kernel
+def touch_box(tree, w, p, j, B, x, radius, more):
+    """A ball about x in the frame of a box of the model."""
+    near = from_box(x, tree.shape_size[j], OPEN, OPEN)
+    gap = near.gap - radius
+    point = B @ (x - near.normal * (radius + 0.5 * gap))
+    first, end = tree.pair_slot[p], tree.pair_end[p]
+    offer(tree, w, first, end, point, B.R @ near.normal, gap + more, tree.pair_grip[p], tree.pair_bounce[p])

@@ -1,0 +1,101 @@
+"""What touches what, for users: contacts of configurations with a terrain, and distances of a robot to itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from saltus.arrays import Array, ArrayLike
+from saltus.collision.contacts import find_contacts as fill_contacts
+from saltus.collision.scene import MARGIN, Scene
+from saltus.collision.tables import COLLISIONS, CONTACT_WORK, FAR
+from saltus.collision.terrain import PIECES, Terrain
+from saltus.kernel import Tables, declare, kernel, lift, st, zero
+from saltus.model.joint_kernels import joint_placement, placed_after
+from saltus.model.model import Model
+from saltus.model.tree import CONFIGURATIONS, INERTIAS, TREE, extent
+from saltus.spatial.algebra import SE3, Mat3, Vec2, Vec3
+
+in_scene = partial(declare, Tables([TREE, COLLISIONS], CONFIGURATIONS, extent, INERTIAS))
+"""The decorator of algorithms on scenes."""
+
+
+@dataclass(frozen=True, eq=False)
+class Contacts:
+    """Contacts of configurations (...), a fixed number `nslot` of places for each, of which those in the mask count."""
+
+    point: Array  # (..., nslot, 3) the middle between both surfaces, in the world [m]
+    normal: Array  # (..., nslot, 3) unit, from b to a
+    gap: Array  # (..., nslot) distance [m], negative where they overlap; infinite where nothing is near
+    friction: Array  # (..., nslot) coefficient
+    restitution: Array  # (..., nslot)
+    mask: NDArray[np.bool_]  # (..., nslot)
+    pairs: tuple[tuple[str, str], ...]  # the names of a and b, the terrain's being empty
+
+
+@kernel
+def place_bodies(tree, q, w):
+    """Placements of the canonical frames along the world's axes, about the first body's."""
+    o = zero(q)
+    one = lift(1.0, o)
+    X = SE3(Mat3(one, o, o, o, one, o, o, o, one), Vec3(o, o, o))
+    if tree.nj > 1:
+        X = SE3(X.R, -joint_placement(tree, 1, q, Vec2(one, o)).p)
+    w.place[0], w.origin[0] = X, -X.p
+    for i in range(1, tree.nj):
+        w.place[i] = placed_after(tree, i, q, w.place[tree.parent[i]])
+
+
+@in_scene(
+    inputs={"q": "nq"},
+    outputs={"point": "nslot 3", "normal": "nslot 3", "gap": "nslot", "friction": "nslot", "restitution": "nslot"},
+    work=CONTACT_WORK,
+)
+def _contacts(tree, q, w, point, normal, gap, friction, restitution):
+    place_bodies(tree, q, w)
+    fill_contacts(tree, w)
+    for s in range(tree.nslot):
+        st(point, 3 * s, w.point[s] + w.origin[0])
+        st(normal, 3 * s, w.normal[s])
+        st(gap, s, w.gap[s])
+        st(friction, s, w.grip[s])
+        st(restitution, s, w.bounce[s])
+
+
+def find_contacts(
+    model: Model | Scene,
+    terrain: Terrain | PIECES | Iterable[PIECES] | None,
+    q: ArrayLike,
+    *,
+    self_collision: bool = True,
+    margin: float = MARGIN,
+) -> Contacts:
+    """Contacts of a robot with a terrain and with itself in configurations `q` (..., nq).
+
+    margin: gaps up to which contacts count [m]. A `Scene` in the place of the model spares looking for what may touch; the
+    other arguments are then its own.
+
+    >>> import saltus as sl
+    >>> robot = sl.load_robot("quadruped")
+    >>> found = sl.find_contacts(robot, sl.Ground(), robot.reference_configurations["standing"])
+    >>> int(found.mask.sum()), found.normal[found.mask][0].tolist(), bool((abs(found.gap[found.mask]) < 1e-9).all())
+    (4, [0.0, 0.0, 1.0], True)
+    """
+    scene = model if isinstance(model, Scene) else Scene(model, terrain, self_collision, margin)
+    point, normal, gap, friction, restitution = _contacts.call(scene, (q,))
+    mask = gap < 0.5 * FAR
+    gap[~mask] = np.inf
+    return Contacts(point, normal, gap, friction, restitution, mask, tuple(scene.slots))
+
+
+def scene_of(model: Any) -> Scene:
+    """The pairs of a model's own shapes, found once."""
+    found = model.__dict__.get("_own_scene")
+    if found is None:
+        found = model.__dict__.setdefault("_own_scene", Scene(model, None))
+    return found
