@@ -1,14 +1,17 @@
 """The contact problem by a proximal point method, each of whose problems is solved by a semismooth Newton method.
 
-    x = P(x - r u),      u = G x + g + alpha D (x - home)                      D: typical entries of the diagonal of G
+    x = P((1 - a) (x - u / D) + a home),      u = G x + g                        D: typical entries of the diagonal of G
 
-Contacts that are more than needed make G singular, and sliding ones spoil its symmetry: far from the solution Newton's steps
-may then lead anywhere. With enough of alpha they do not. A problem that is solved gives the next one its `home` and a
-tenth of its alpha, which ends at what keeps the matrix from being singular; one that is not gives it more. Mostly the
-first one is solved, in as many steps as it takes to find which contacts stick, slide and are open. Steps are
-shortened until what the map leaves (`judge`) has become less.
+That is the contact problem, pulled towards `home` by a share a of the diagonal. Contacts that are more than needed make G
+singular, and sliding ones spoil its symmetry: far from the solution Newton's steps may then lead anywhere. With enough of a
+they do not. A problem that is solved gives the next one its `home` and a tenth of its a, which ends at what keeps the matrix
+from being singular; one that is not gives it more. Mostly the first one is solved, in as many steps as it takes to find
+which contacts stick, slide and are open. Steps are shortened until what the map leaves (`judge`) has become less.
 
-    (1 - Q + Q r (G + alpha D)) dx = P(tau) - x,      tau = x - r u,      r = 1 / ((1 + alpha) D)
+    (1 - (1 - a) Q (1 - G / D)) dx = P(tau) - x
+
+Rows with Q = 0, open contacts and joints at an end, have dx = P - x; only the others stand in the system, close together,
+with right sides behind their columns (`assemble`). The path's system is the same, with one more right side (contact_path.py).
 
 | code | what | shape |
 |---|---|---|
@@ -16,8 +19,10 @@ shortened until what the map leaves (`judge`) has become less.
 | `impulse`, `rate` | x and G x + g | n |
 | `step`, `change` | dx and G dx | n |
 | `home`, `home_rate` | where the proximal point method stands, and G x + g there | n |
-| `scale` | D, the same for the three rows of a contact | n |
-| `system` | the matrix, then its factors | n n |
+| `scale`, `inverse` | D, the same for the three rows of a contact, and 1 / D | n |
+| `slope` | rows of Q; of a joint's row, the first number | n 3 |
+| `listed` | rows in the system, then others that move | n |
+| `system` | the matrix and right sides, rows of `stride(n)` | nrs |
 
 O(n^3) a step. No pivots are looked for: where contacts stick the matrix is one of inertias, and a sliding contact's
 normal row comes before its tangents.
@@ -28,15 +33,15 @@ comparisons (2018), sections 4 and 5.
 
 from __future__ import annotations
 
-from saltus.kernel import kernel, largest, ld, less, lift, maximum, minimum, select, some, st, zero
+from saltus.kernel import Quad, four, kernel, ld, less, lift, maximum, minimum, quad, select, some, sqrt, st, zero
 from saltus.simulation.contact_law import is_within, project, slope, within
 from saltus.spatial.algebra import Vec3
 
 TRIED_AGAIN = 1e-4
-"""The least alpha after a failure."""
+"""The least a after a failure."""
 
-MORE, LESS = 30.0, 0.1
-"""By how much alpha changes."""
+MORE, LESS, MOST = 30.0, 0.1, 0.99
+"""By how much a changes, and where it ends."""
 
 PATIENCE = 12.0
 """Newton's steps for one problem."""
@@ -47,22 +52,32 @@ SHORTEST = 5
 ENOUGH = 0.02
 """The share of what was left by which a step has to make it less."""
 
+NEAR = 0.1
+"""The share of the tolerance at which a proximal problem is solved."""
+
+
+@kernel
+def stride(n):
+    """Numbers in a row of the system: n, and two right sides, in quads."""
+    return (n + 5) // 4 * 4
+
 
 @kernel
 def respond(w, n, x, y):
-    """y = G x, three rows at a time, where there are three."""
-    G = w.delassus
-    for i in range(n // 3):
-        a = b = c = zero(G)
-        for j in range(n):
-            entry, k = ld(x, j), 3 * i * n + j
-            a, b, c = a + ld(G, k) * entry, b + ld(G, k + n) * entry, c + ld(G, k + n + n) * entry
-        y[3 * i], y[3 * i + 1], y[3 * i + 2] = a, b, c
-    for i in range(3 * (n // 3), n):
-        total = zero(G)
-        for j in range(n):
-            total = total + ld(G, i * n + j) * ld(x, j)
-        y[i] = total
+    """y = G x, four rows at a time, where there are four: G is symmetric."""
+    G, o = w.delassus, zero(w.delassus)
+    if n < 4:
+        for i in range(n):
+            total = o
+            for j in range(n):
+                total = total + ld(G, i * n + j) * ld(x, j)
+            y[i] = total
+    else:
+        for q in range(0, n, 4):
+            i, sums = min(q, n - 4), quad(G, o, o, o, o)
+            for j in range(n):
+                sums = sums + ld(G, j * n + i, Quad) * ld(x, j)
+            y[i], y[i + 1], y[i + 2], y[i + 3] = four(sums)
 
 
 @kernel
@@ -88,8 +103,9 @@ def begin(w, first, n):
     for i in range(first, n, 3):
         trace = ld(w.delassus, i * n + i) + ld(w.delassus, (i + 1) * n + i + 1) + ld(w.delassus, (i + 2) * n + i + 2)
         scale = maximum(trace * (1.0 / 3.0), least)
+        inverse = 1.0 / scale
         set_three(w.scale, i, Vec3(scale, scale, scale))
-        w.inverse[i] = 1.0 / scale
+        set_three(w.inverse, i, Vec3(inverse, inverse, inverse))
     find_rates(w, n)
 
 
@@ -101,141 +117,243 @@ def find_rates(w, n):
 
 
 @kernel
-def judge(w, first, n, law, t, alpha):
-    """Of x + t dx: the sum of squares of what the map leaves, as velocities, and the largest entry."""
-    squares = worst = zero(w.delassus)
-    less_steep = 1.0 / (1.0 + alpha)
+def put_inside(w, first, n, law, chosen):
+    """Impulses onto their intervals and cones, where a lane is chosen (1 or 0), and all rates."""
     for i in range(first):
-        x, pull = w.impulse[i] + t * w.step[i], alpha * w.scale[i]
-        u = w.rate[i] + t * w.change[i] + pull * (x - w.home[i])
-        tau = x - u * (w.inverse[i] * less_steep)
-        left = (x - within(tau, w.lower[i], w.upper[i])) * w.scale[i]
-        squares, worst = squares + left * left, largest(worst, left)
+        x = w.impulse[i]
+        w.impulse[i] = select(less(0.5, chosen), within(x, w.lower[i], w.upper[i]), x)
     for i in range(first, n, 3):
-        x, pull = three(w.impulse, i) + three(w.step, i) * t, alpha * w.scale[i]
-        u = three(w.rate, i) + three(w.change, i) * t + (x - three(w.home, i)) * pull
-        tau = x - u * (w.inverse[i] * less_steep)
-        left = (x - project(law, w.friction[i], tau)) * w.scale[i]
-        squares = squares + left.x * left.x + left.y * left.y + left.z * left.z
-        worst = largest(largest(largest(worst, left.x), left.y), left.z)
+        x = three(w.impulse, i)
+        set_three(w.impulse, i, choose(less(0.5, chosen), project(law, w.friction[i], x), x))
+    find_rates(w, n)
+
+
+@kernel
+def choose(condition, x, y):
+    return Vec3(select(condition, x.x, y.x), select(condition, x.y, y.y), select(condition, x.z, y.z))
+
+
+@kernel
+def judge(w, first, n, law, t, a):
+    """Of x + t dx: the sum of squares of what the map leaves, as velocities, and the square of the worst contact or row.
+    None stands for t = 0."""
+    squares = worst = zero(w.delassus)
+    for i in range(first):
+        x, u = w.impulse[i], w.rate[i]
+        if t is not None:
+            x, u = x + t * w.step[i], u + t * w.change[i]
+        tau = x - u * w.inverse[i]
+        left = (x - within(tau + a * (w.home[i] - tau), w.lower[i], w.upper[i])) * w.scale[i]
+        squares, worst = squares + left * left, maximum(worst, left * left)
+    for i in range(first, n, 3):
+        x, u = three(w.impulse, i), three(w.rate, i)
+        if t is not None:
+            x, u = x + three(w.step, i) * t, u + three(w.change, i) * t
+        tau = x - u * w.inverse[i]
+        left = (x - project(law, w.friction[i], tau + (three(w.home, i) - tau) * a)) * w.scale[i]
+        square = left.x * left.x + left.y * left.y + left.z * left.z
+        squares, worst = squares + square, maximum(worst, square)
     return squares, worst
 
 
 @kernel
-def assemble(w, first, n, law, alpha):
-    """The system of a step, and its right side in `step`."""
-    G, A, less_steep = w.delassus, w.system, 1.0 / (1.0 + alpha)
+def assemble(w, first, n, law, a, along):
+    """The system of a step; how many rows it has, and how many rows move. `step` of the others is known then.
+
+    `along`: also the right side of the path's direction, dx by 1 - a."""
+    G, A, o, row, share = w.delassus, w.system, zero(w.delassus), stride(n), 1.0 - a
+    m = 0
     for i in range(first):
-        x, r = w.impulse[i], w.inverse[i] * less_steep
-        tau = x - (w.rate[i] + alpha * w.scale[i] * (x - w.home[i])) * r
-        moves = is_within(tau, w.lower[i], w.upper[i])
-        for j in range(n):
-            st(A, i * n + j, moves * r * ld(G, i * n + j))
-        st(A, i * n + i, ld(A, i * n + i) + moves * alpha * less_steep + (1.0 - moves))
-        w.step[i] = within(tau, w.lower[i], w.upper[i]) - x
+        x = w.impulse[i]
+        tau = x - w.rate[i] * w.inverse[i]
+        mixed = tau + a * (w.home[i] - tau)
+        moves = is_within(mixed, w.lower[i], w.upper[i])
+        w.step[i], w.slope[i] = within(mixed, w.lower[i], w.upper[i]) - x, Vec3(moves, o, o)
+        if along:
+            w.along[i] = moves * (tau - w.home[i])
+        if some(less(0.5, moves)):
+            w.listed[m] = i
+            m = m + 1
+    joints = m
     for i in range(first, n, 3):
-        x, r, mu = three(w.impulse, i), w.inverse[i] * less_steep, w.friction[i]
-        tau = x - (three(w.rate, i) + (x - three(w.home, i)) * (alpha * w.scale[i])) * r
-        Q = slope(law, mu, tau)
-        R = Q * r
-        for j in range(n):
-            k = i * n + j
-            column = R @ Vec3(ld(G, k), ld(G, k + n), ld(G, k + n + n))
-            st(A, k, column.x)
-            st(A, k + n, column.y)
-            st(A, k + n + n, column.z)
-        add_block(A, i * n + i, n, Q, alpha * less_steep - 1.0)
-        set_three(w.step, i, project(law, mu, tau) - x)
+        x, mu = three(w.impulse, i), w.friction[i]
+        tau = x - three(w.rate, i) * w.inverse[i]
+        away = three(w.home, i) - tau
+        mixed = tau + away * a
+        set_three(w.step, i, project(law, mu, mixed) - x)
+        if law == 0:
+            pushes = mixed.x
+        else:
+            pushes = mixed.x + mu * sqrt(mixed.y * mixed.y + mixed.z * mixed.z)
+        if along:
+            set_three(w.along, i, Vec3(o, o, o))
+        if some(less(o, pushes)):
+            Q = slope(law, mu, mixed)
+            w.slope[i], w.slope[i + 1], w.slope[i + 2] = Vec3(Q.xx, Q.xy, Q.xz), Vec3(Q.yx, Q.yy, Q.yz), Vec3(Q.zx, Q.zy, Q.zz)
+            if along:
+                set_three(w.along, i, Q @ away * -1.0)
+            w.listed[m], w.listed[m + 1], w.listed[m + 2] = i, i + 1, i + 2
+            m = m + 3
+    moving, k = m, 0
+    for i in range(n):
+        if k < m and w.listed[k] == i:
+            k = k + 1
+        elif some(less(0.0, w.step[i] * w.step[i])):
+            w.listed[moving] = i
+            moving = moving + 1
+    for p in range(joints):
+        i = w.listed[p]
+        factor = share * w.slope[i].x
+        pull = factor * w.inverse[i]
+        for q in range(m):
+            st(A, p * row + q, pull * ld(G, i * n + w.listed[q]))
+        st(A, p * row + p, ld(A, p * row + p) + 1.0 - factor)
+        total = o
+        for q in range(m, moving):
+            j = w.listed[q]
+            total = total + ld(G, i * n + j) * w.step[j]
+        set_right(w, p, row, m, w.step[i] - pull * total, i, along)
+    for p in range(joints, m, 3):
+        i = w.listed[p]
+        Q = slope_of(w, i)
+        Q = Q * share
+        R, k = Q * w.inverse[i], p * row
+        for q in range(m):
+            column = R @ ld(G, w.listed[q] * n + i, Vec3)
+            st(A, k + q, column.x)
+            st(A, k + q + row, column.y)
+            st(A, k + q + row + row, column.z)
+        k = k + p
+        st(A, k, ld(A, k) + (1.0 - Q.xx))
+        st(A, k + 1, ld(A, k + 1) - Q.xy)
+        st(A, k + 2, ld(A, k + 2) - Q.xz)
+        k = k + row
+        st(A, k, ld(A, k) - Q.yx)
+        st(A, k + 1, ld(A, k + 1) + (1.0 - Q.yy))
+        st(A, k + 2, ld(A, k + 2) - Q.yz)
+        k = k + row
+        st(A, k, ld(A, k) - Q.zx)
+        st(A, k + 1, ld(A, k + 1) - Q.zy)
+        st(A, k + 2, ld(A, k + 2) + (1.0 - Q.zz))
+        total = Vec3(o, o, o)
+        for q in range(m, moving):
+            j = w.listed[q]
+            total = total + ld(G, j * n + i, Vec3) * w.step[j]
+        right = three(w.step, i) - R @ total
+        set_right(w, p, row, m, right.x, i, along)
+        set_right(w, p + 1, row, m, right.y, i + 1, along)
+        set_right(w, p + 2, row, m, right.z, i + 2, along)
+    return m, moving
 
 
 @kernel
-def add_block(A, k, n, Q, factor):
-    """1 + factor Q onto a block of the diagonal."""
-    st(A, k, ld(A, k) + factor * Q.xx + 1.0)
-    st(A, k + 1, ld(A, k + 1) + factor * Q.xy)
-    st(A, k + 2, ld(A, k + 2) + factor * Q.xz)
-    k = k + n
-    st(A, k, ld(A, k) + factor * Q.yx)
-    st(A, k + 1, ld(A, k + 1) + factor * Q.yy + 1.0)
-    st(A, k + 2, ld(A, k + 2) + factor * Q.yz)
-    k = k + n
-    st(A, k, ld(A, k) + factor * Q.zx)
-    st(A, k + 1, ld(A, k + 1) + factor * Q.zy)
-    st(A, k + 2, ld(A, k + 2) + factor * Q.zz + 1.0)
+def slope_of(w, i):
+    x, y, z = w.slope[i], w.slope[i + 1], w.slope[i + 2]
+    return Mat3(x.x, x.y, x.z, y.x, y.y, y.z, z.x, z.y, z.z)
 
 
 @kernel
-def eliminate(A, n, x):
-    """x = A^-1 x by Gauss; A is lost."""
-    for k in range(n):
-        inverse, pivot = 1.0 / ld(A, k * n + k), ld(x, k)
-        st(A, k * n + k, inverse)
-        for i in range(k + 1, n):
-            ratio = ld(A, i * n + k) * inverse
-            for j in range(k + 1, n):
-                st(A, i * n + j, ld(A, i * n + j) - ratio * ld(A, k * n + j))
-            x[i] = ld(x, i) - ratio * pivot
-    for i in range(n - 1, -1, -1):
-        total = ld(x, i)
-        for j in range(i + 1, n):
-            total = total - ld(A, i * n + j) * ld(x, j)
-        x[i] = total * ld(A, i * n + i)
+def set_right(w, p, row, m, right, i, along):
+    """The right sides of row p of the system, row i of the problem, and zeros to the end of a quad."""
+    k = p * row + m
+    for q in range(k, p * row + (m + 5) // 4 * 4):
+        st(w.system, q, 0.0)
+    st(w.system, k, right)
+    if along:
+        st(w.system, k + 1, w.along[i])
 
 
 @kernel
-def shorten(w, first, n, law, alpha, squares):
-    """How much of the step is taken, per lane, and whether that leaves less."""
+def eliminate(w, n, m, along):
+    """The system's solution, by Gauss, into `step` (and `along`); the sign of its determinant, 0 if it has none."""
+    A, row, one = w.system, stride(n), lift(1.0, zero(w.system))
+    end = (m + 5) // 4 * 4 if along else (m + 4) // 4 * 4
+    sign = one
+    for k in range(m):
+        pivot = ld(A, k * row + k)
+        inverse, from_here = 1.0 / pivot, k // 4 * 4
+        sign = select(less(pivot, 0.0), -sign, select(less(0.0, pivot), sign, 0.0 * one))
+        for i in range(k + 1, m):
+            ratio = ld(A, i * row + k) * inverse
+            for j in range(from_here, end, 4):
+                st(A, i * row + j, ld(A, i * row + j, Quad) - ld(A, k * row + j, Quad) * ratio)
+        st(A, k * row + k, inverse)
+    for k in range(m - 1, -1, -1):
+        inverse = ld(A, k * row + k)
+        x = ld(A, k * row + m) * inverse
+        w.step[w.listed[k]] = x
+        for i in range(k):
+            st(A, i * row + m, ld(A, i * row + m) - ld(A, i * row + k) * x)
+        if along:
+            y = ld(A, k * row + m + 1) * inverse
+            w.along[w.listed[k]] = y
+            for i in range(k):
+                st(A, i * row + m + 1, ld(A, i * row + m + 1) - ld(A, i * row + k) * y)
+    return sign
+
+
+@kernel
+def shorten(w, first, n, law, a, squares):
+    """How much of the step is taken, per lane, what it leaves (`judge`), and whether that is less."""
     one, o = lift(1.0, squares), lift(0.0, squares)
     t, best, least, looking = one, o, lift(1e300, squares), one
+    best_worst = least
     for _ in range(SHORTEST + 1):
-        found, _ = judge(w, first, n, law, t, alpha)
+        found, worst = judge(w, first, n, law, t, a)
         better = less(found, least)
-        best, least = select(better, t, best), select(better, found, least)
+        best, least, best_worst = select(better, t, best), select(better, found, least), select(better, worst, best_worst)
         looking = select(less(found, squares * (1.0 - ENOUGH * t)), o, looking)
         if not some(less(0.5, looking)):
             break
         t = select(less(0.5, looking), 0.5 * t, t)
-    return best, less(least, squares * (1.0 - 1e-6))
+    return best, least, best_worst, less(least, squares * (1.0 - 1e-6))
 
 
 @kernel
 def newton(w, first, n, law, tolerance, least, most, going):
     """From `impulse` on, where a lane is `going` (1 or 0): as many steps as it takes, at most `most`. Returns how many, and
-    what the map leaves. `least`: the alpha to begin with."""
+    what the map leaves. `least`: the a to begin with."""
     o, one = zero(w.delassus), lift(1.0, zero(w.delassus))
-    alpha, tries, count, left = least + o, o, o, o
+    goal = tolerance * tolerance + o
+    near = goal * (NEAR * NEAR)
+    a, tries, count = least + o, o, o
     for i in range(n):
         w.home[i], w.home_rate[i] = w.impulse[i], w.rate[i]
+    squares, left = judge(w, first, n, law, None, a)
+    inner = left
+    going = select(less(goal, left), going, o)
     for _ in range(most):
-        for i in range(n):
-            w.step[i], w.change[i] = o, o
-        _, worst = judge(w, first, n, law, o, o)
-        left = select(less(0.5, going), worst, left)
-        going = select(less(tolerance, worst), going, o)
         if not some(less(0.5, going)):
             break
-        squares, _ = judge(w, first, n, law, o, alpha)
-        assemble(w, first, n, law, alpha)
-        eliminate(w.system, n, w.step)
+        m, _moving = assemble(w, first, n, law, a, False)
+        eliminate(w, n, m, False)
         respond(w, n, w.step, w.change)
-        t, better = shorten(w, first, n, law, alpha, squares)
+        t, found, worst, better = shorten(w, first, n, law, a, squares)
         taken = less(o, select(better, t, o) * going)
         for i in range(n):  # a step that is not taken may be NaN
             x, u = w.impulse[i], w.rate[i]
             w.impulse[i], w.rate[i] = select(taken, x + t * w.step[i], x), select(taken, u + t * w.change[i], u)
+        squares, inner = select(taken, found, squares), select(taken, worst, inner)
         count, tries = count + going, tries + going
-        for i in range(n):
-            w.step[i], w.change[i] = o, o
-        _, inner = judge(w, first, n, law, o, alpha)
+        if some(less(inner, goal)):
+            put_inside(w, first, n, law, select(less(inner, goal), going, o))
+            _, left = judge(w, first, n, law, None, o)
+            going = select(less(goal, left), going, o)
+            if not some(less(0.5, going)):
+                break
+            squares, inner = judge(w, first, n, law, None, a)
         # The problem is solved, or given up.
-        solved = select(less(inner, 0.1 * tolerance), going, o)
+        solved = select(less(inner, near), going, o)
         lost = select(better, select(less(PATIENCE, tries), going, o), going) * (1.0 - solved)
         if some(less(0.5, solved + lost)):
             move_home(w, n, solved, lost)
-        tries = select(less(0.5, solved + lost), o, tries)
-        alpha = select(less(0.5, solved), maximum(alpha * LESS, least + o), alpha)
-        alpha = select(less(0.5, lost), minimum(maximum(alpha * MORE, lift(TRIED_AGAIN, o)), 100.0 * one), alpha)
-    return count, left
+            tries = select(less(0.5, solved + lost), o, tries)
+            a = select(less(0.5, solved), maximum(a * LESS, least + o), a)
+            a = select(less(0.5, lost), minimum(maximum(a * MORE, lift(TRIED_AGAIN, o)), MOST * one), a)
+            squares, inner = judge(w, first, n, law, None, a)
+    if some(less(0.5, going)):
+        _, left = judge(w, first, n, law, None, o)
+    return count, sqrt(left)
 
 
 @kernel

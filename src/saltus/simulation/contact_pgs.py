@@ -39,9 +39,9 @@ def gauss_seidel(w, first, n, law, tolerance, most, going):
     for i in range(n):
         w.step[i], w.change[i], w.home[i] = o, o, o
     for _ in range(most):
-        _, worst = judge(w, first, n, law, o, o)
-        left = select(less(0.5, going), worst, left)
-        going = select(less(tolerance, worst), going, o)
+        _, worst = judge(w, first, n, law, None, o)
+        left = select(less(0.5, going), sqrt(worst), left)
+        going = select(less(tolerance, left), going, o)
         if not some(less(0.5, going)):
             break
         count = count + going

@@ -50,15 +50,17 @@ from saltus.kernel.tables import Filled, FilledPart
 from saltus.model.tree import CONFIGURATIONS
 from saltus.simulation.contact_admm import admm, begin_splitting
 from saltus.simulation.contact_law import CONVEX, COULOMB, project, within
-from saltus.simulation.contact_newton import begin, find_rates, newton, set_three, three
+from saltus.simulation.contact_newton import begin, find_rates, newton, put_inside, stride, three
+from saltus.simulation.contact_path import follow
 from saltus.simulation.contact_pgs import gauss_seidel
+from saltus.spatial.algebra import Vec3
 
 METHODS = {"admm": 0, "pgs": 1}
 
 NEWTON_STEPS, MORE_STEPS = 30, 12
 """At first, and after each round of ADMM."""
 
-CHANGE = 7
+STEPS = 400
 
 ROUND = 100
 """Iterations of ADMM in one round."""
@@ -72,7 +74,8 @@ ROWS = Layout(
     nr={
         "impulse": None, "rate": None, "free": None, "lower": None, "upper": None, "friction": None, "scale": None,
         "inverse": None, "step": None, "change": None, "home": None, "home_rate": None, "split": None, "dual": None,
-        "before": None, "pivot": None, "best": None,
+        "before": None, "pivot": None, "best": None, "slope": Vec3, "along": None, "point": None, "ahead": None,
+        "listed": int,
     },
     nrr={"delassus": None},
     nrs={"system": None},
@@ -96,16 +99,24 @@ def settle(w, first, n, law, method, tolerance, least, rounds, report):
                 going = select(less(tolerance, best), one, o)
                 if not some(less(0.5, going)):
                     break
-                if turn % CHANGE == CHANGE - 1:
-                    relax(w, first, n, tolerance, least, going)
-                admm(w, first, n, law, lift(damping(turn), o), ROUND, going)
-                find_rates(w, n)
+                if turn < 2:
+                    admm(w, first, n, law, lift(damping(turn), o), ROUND, going)
+                    find_rates(w, n)
+                else:
+                    for i in range(n):
+                        w.impulse[i] = w.best[i] if turn % 3 < 2 else o
+                    find_rates(w, n)
+                    disorder = 0.02 if turn % 2 == 0 else 0.2
+                    if turn % 6 == 5:
+                        disorder = 1.0
+                    follow(w, first, n, law, lift(disorder, o), turn, 1e3 * least, STEPS, going)
                 steps, left = newton(w, first, n, law, tolerance, least, MORE_STEPS, going)
                 better = less(left, select(less(0.5, going), best, -one))
                 keep(w, n, better)
                 best, count, turns = select(better, left, best), count + steps, turns + going
             for i in range(n):
                 w.impulse[i] = w.best[i]
+            put_inside(w, first, n, law, one)
     else:
         count, left = gauss_seidel(w, first, n, law, tolerance, rounds * ROUND, going)
     conclude(w, first, n, law, count, turns, tolerance, report)
@@ -120,13 +131,6 @@ def damping(turn):
 
 
 @kernel
-def relax(w, first, n, tolerance, least, going):
-    """Elsewhere: where the convex law leads."""
-    newton(w, first, n, CONVEX, tolerance, least, NEWTON_STEPS, going)
-    begin_splitting(w, n)
-
-
-@kernel
 def keep(w, n, better):
     for i in range(n):
         w.best[i] = select(better, w.impulse[i], w.best[i])
@@ -134,13 +138,8 @@ def keep(w, n, better):
 
 @kernel
 def conclude(w, first, n, law, count, turns, tolerance, report):
-    """Impulses onto their cones, rates, and what is left of the problem."""
+    """What is left of the problem."""
     o = zero(w.delassus)
-    for i in range(first):
-        w.impulse[i] = within(w.impulse[i], w.lower[i], w.upper[i])
-    for i in range(first, n, 3):
-        set_three(w.impulse, i, project(COULOMB, w.friction[i], three(w.impulse, i)))
-    find_rates(w, n)
     natural, dual, product, place = o, o, o, -lift(1.0, o)
     for i in range(first):
         x, u = w.impulse[i], w.rate[i]
@@ -185,7 +184,7 @@ class ContactProblem:
 
 def measure(problem: ContactProblem) -> dict[str, int]:
     nr = problem.rows + 3 * problem.contacts
-    return {"nb": problem.rows, "nk": problem.contacts, "nr": nr, "nrr": nr**2, "nrs": nr**2}
+    return {"nb": problem.rows, "nk": problem.contacts, "nr": nr, "nrr": nr**2, "nrs": nr * stride(nr)}
 
 
 PLAIN = Part(("nb", "nk", "nr", "nrr", "nrs"), Layout(), Layout(), measure, lambda problem, ints, reals: None)
