@@ -83,9 +83,7 @@ def load_sdf(path: str | os.PathLike[str], floating_base: bool = True) -> Model:
     return load_changed(path, floating_base, lambda sdf: sdf)
 
 
-def load_changed(
-    path: str | os.PathLike[str], floating_base: bool, change: Callable[[SdfModel], SdfModel]
-) -> Model:
+def load_changed(path: str | os.PathLike[str], floating_base: bool, change: Callable[[SdfModel], SdfModel]) -> Model:
     """As `load_sdf`, of what a change makes of the file."""
     file = robot_file(path, "an SDF")
     root = read_xml(file, "sdf", "an SDF")

@@ -4,15 +4,20 @@ from saltus.simulation.commands import OverTime, PDTargets
 from saltus.simulation.conservation import Drift, conservation_drift
 from saltus.simulation.constraint_drift import constraint_drift
 from saltus.simulation.rollout import Interrupted, RolloutError, Trajectory, rollout
+from saltus.simulation.simulator import Motion, Push, Simulator, Step
 from saltus.simulation.step_derivatives import StepDerivatives, step_derivatives
 from saltus.simulation.task_space import Task, center_of_mass_task, motors_of, task_torques
 
 __all__ = [
     "Drift",
     "Interrupted",
+    "Motion",
     "OverTime",
     "PDTargets",
+    "Push",
     "RolloutError",
+    "Simulator",
+    "Step",
     "StepDerivatives",
     "Task",
     "Trajectory",

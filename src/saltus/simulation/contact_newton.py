@@ -35,7 +35,7 @@ from __future__ import annotations
 
 from saltus.kernel import Quad, four, kernel, ld, less, lift, maximum, minimum, quad, select, some, sqrt, st, zero
 from saltus.simulation.contact_law import is_within, project, slope, within
-from saltus.spatial.algebra import Vec3
+from saltus.spatial.algebra import Mat3, Vec3
 
 TRIED_AGAIN = 1e-4
 """The least a after a failure."""
@@ -189,7 +189,11 @@ def assemble(w, first, n, law, a, along):
             set_three(w.along, i, Vec3(o, o, o))
         if some(less(o, pushes)):
             Q = slope(law, mu, mixed)
-            w.slope[i], w.slope[i + 1], w.slope[i + 2] = Vec3(Q.xx, Q.xy, Q.xz), Vec3(Q.yx, Q.yy, Q.yz), Vec3(Q.zx, Q.zy, Q.zz)
+            w.slope[i], w.slope[i + 1], w.slope[i + 2] = (
+                Vec3(Q.xx, Q.xy, Q.xz),
+                Vec3(Q.yx, Q.yy, Q.yz),
+                Vec3(Q.zx, Q.zy, Q.zz),
+            )
             if along:
                 set_three(w.along, i, Q @ away * -1.0)
             w.listed[m], w.listed[m + 1], w.listed[m + 2] = i, i + 1, i + 2
@@ -301,7 +305,11 @@ def shorten(w, first, n, law, a, squares):
     for _ in range(SHORTEST + 1):
         found, worst = judge(w, first, n, law, t, a)
         better = less(found, least)
-        best, least, best_worst = select(better, t, best), select(better, found, least), select(better, worst, best_worst)
+        best, least, best_worst = (
+            select(better, t, best),
+            select(better, found, least),
+            select(better, worst, best_worst),
+        )
         looking = select(less(found, squares * (1.0 - ENOUGH * t)), o, looking)
         if not some(less(0.5, looking)):
             break

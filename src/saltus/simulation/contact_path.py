@@ -18,7 +18,7 @@ That finds solutions where Newton's method, near as it may begin, does not. A st
 | `home` | what it says above | n |
 | `impulse`, `rate` | where H is looked at | n |
 | `step`, `along` | -(H_x)^-1 H, and the direction there | n |
-| `point`, `ahead` | the last point on the curve, and the direction there | n |
+| `passed`, `ahead` | the last point on the curve, and the direction there | n |
 
 Reference: E. Allgower, K. Georg, Introduction to numerical continuation methods (2003), chapters 2 and 12: without smoothness.
 """
@@ -83,21 +83,23 @@ def follow(w, first, n, law, disorder, turn, end, most, going):
         base = select(less(0.5, here), a, base)
         forward = select(less(0.5, here), sign / sqrt(1.0 + dd), forward)
         longer = select(less(tried, EASY), LONGER * one, select(less(tried, TRIES - 1.0), one, BORNE * one))
-        length = select(less(0.5, here), minimum(length * longer, LONGEST * one), select(less(0.5, fails), length * SHORTER, length))
+        length = select(
+            less(0.5, here), minimum(length * longer, LONGEST * one), select(less(0.5, fails), length * SHORTER, length)
+        )
         going = select(less(end, base), select(less(SHORTEST, length), going, o), o)
         begins = here + fails
         length = select(less(1.0 - AT_ONCE, length * forward), (1.0 - AT_ONCE) / forward, length)
         for i in range(n):
             s, d, x = w.step[i], w.along[i] * a, w.impulse[i]
-            w.point[i], w.ahead[i] = select(less(0.5, here), x, w.point[i]), select(less(0.5, here), d, w.ahead[i])
+            w.passed[i], w.ahead[i] = select(less(0.5, here), x, w.passed[i]), select(less(0.5, here), d, w.ahead[i])
             x = select(less(0.5, comes), x + s + d * ahead, x)
-            w.impulse[i] = select(less(0.5, begins), w.point[i] + w.ahead[i] * (length * forward), x)
+            w.impulse[i] = select(less(0.5, begins), w.passed[i] + w.ahead[i] * (length * forward), x)
         a = select(less(0.5, comes), a * (1.0 - minimum(ahead, 0.9 * one)), a)
         a = select(less(0.5, begins), base * (1.0 - length * forward), a)
         tried = select(less(0.5, begins), o, tried + comes)
         find_rates(w, n)
     for i in range(n):
-        w.impulse[i] = w.point[i]
+        w.impulse[i] = w.passed[i]
     find_rates(w, n)
 
 
@@ -113,7 +115,7 @@ def depart(w, first, n, law, disorder, turn, going):
         x = w.impulse[i]
         chance = GOLDEN * i + OTHER * turn + o
         chance = chance - floor(chance) - 0.5
-        w.point[i], w.ahead[i] = x, o
+        w.passed[i], w.ahead[i] = x, o
         w.home[i] = x - w.rate[i] * w.inverse[i] + chance * (disorder * size) * sqrt(w.inverse[i])
     for i in range(first):
         x = within(w.home[i], w.lower[i], w.upper[i])
@@ -123,4 +125,3 @@ def depart(w, first, n, law, disorder, turn, going):
         set_three(w.impulse, i, choose(less(0.5, going), x, old))
     find_rates(w, n)
     return size, rate
-

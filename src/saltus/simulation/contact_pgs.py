@@ -19,7 +19,7 @@ solutions.
 
 from __future__ import annotations
 
-from saltus.kernel import fabs, kernel, ld, less, lift, maximum, select, some, sqrt, zero
+from saltus.kernel import kernel, ld, less, maximum, select, some, sqrt, zero
 from saltus.simulation.contact_law import COULOMB, project, within
 from saltus.simulation.contact_newton import judge, three
 from saltus.spatial.algebra import Vec3

@@ -20,13 +20,8 @@ status. Impulses always lie in their cones and intervals.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import partial
-from typing import Any, Literal
+from typing import Any
 
-import numpy as np
-
-from saltus.arrays import Array, ArrayLike
 from saltus.constraints.report import Status
 from saltus.kernel import (
     Layout,
@@ -49,7 +44,7 @@ from saltus.kernel import (
 from saltus.kernel.tables import Filled, FilledPart
 from saltus.model.tree import CONFIGURATIONS
 from saltus.simulation.contact_admm import admm, begin_splitting
-from saltus.simulation.contact_law import CONVEX, COULOMB, project, within
+from saltus.simulation.contact_law import COULOMB, project, within
 from saltus.simulation.contact_newton import begin, find_rates, newton, put_inside, stride, three
 from saltus.simulation.contact_path import follow
 from saltus.simulation.contact_pgs import gauss_seidel
@@ -74,7 +69,7 @@ ROWS = Layout(
     nr={
         "impulse": None, "rate": None, "free": None, "lower": None, "upper": None, "friction": None, "scale": None,
         "inverse": None, "step": None, "change": None, "home": None, "home_rate": None, "split": None, "dual": None,
-        "before": None, "pivot": None, "best": None, "slope": Vec3, "along": None, "point": None, "ahead": None,
+        "before": None, "pivot": None, "best": None, "slope": Vec3, "along": None, "passed": None, "ahead": None,
         "listed": int,
     },
     nrr={"delassus": None},

@@ -48,7 +48,9 @@ ROW_WORK = CONTACT_WORK.extended(**ROWS.groups).extended(
 @kernel
 def find_rows(tree, q, v, h, surface, w):
     """All rows that may hold in a step of h, from velocities `v`, and `speed`, those without impulses. Returns how many there
-    are that are no contact, how many in all, and 1 where contacts were left out. `surface`: by what friction is multiplied, compliance."""
+    are that are no contact, how many in all, and 1 where contacts were left out.
+
+    `surface`: by what friction is multiplied, and compliance."""
     first = loop_rows(tree, h, w)
     for n in range(tree.nrub):
         k, most = tree.rubbing[n], tree.dry[n] * h
@@ -100,8 +102,8 @@ def limit_rows(tree, q, v, h, r, w):
 
 @kernel
 def contact_rows(tree, h, first, surface, w):
-    o, nv = lift(0.0, h), tree.nv
-    r, crowded, held = first + 0, lift(0.0, h), tree.nm + tree.nrub + tree.nlimit
+    o = lift(0.0, h)
+    r, crowded, held = first + 0, o, tree.nm + tree.nrub + tree.nlimit
     for s in range(tree.nslot):
         gap, n, p = w.gap[s], w.normal[s], w.point[s]
         a, b = tree.slot_a[s], tree.slot_b[s]
@@ -268,4 +270,3 @@ def couple_contacts(tree, w, i, j, n):
     put_row(G, n, i, j, B.xx, B.yx, B.zx)
     put_row(G, n, i, j + 1, B.xy, B.yy, B.zy)
     put_row(G, n, i, j + 2, B.xz, B.yz, B.zz)
-

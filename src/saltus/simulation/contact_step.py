@@ -6,7 +6,8 @@
 Springs, dampers and PD control are implicit, D their slope: what they do grows with v+ itself, so that stiff gains are as
 stable as soft ones. A motor that would need more than its limit gives just that, and is explicit.
 
-    drive = tau + kp (target (-) q - h v) - kd v,      D = damping + kd + h kp
+    drive = tau + kp (target (-) q - h v) - kd v + stiffness (rest - q - h v) - damping v,
+    D = damping + kd + h (kp + stiffness)
 
 1. velocities, inertia matrix and bias forces of all bodies (system.py); U D U^T of M + h D along the tree (ltl.py);
 2. v_free, the velocities without impulses;
@@ -23,6 +24,7 @@ from saltus.collision.contacts import find_contacts
 from saltus.constraints.report import Status
 from saltus.constraints.system import AXES, BODIES, collect_bodies, move_bodies
 from saltus.dynamics.ltl import factor, solve_lower, solve_upper
+from saltus.dynamics.passive import spring_torque
 from saltus.kernel import declare, fabs, kernel, ld, less, lift, maximum, rolled, select, st, tail, zero
 from saltus.model.manifold import difference_joint, step_joint
 from saltus.model.tree import HEAVY
@@ -35,7 +37,7 @@ from saltus.spatial.algebra import Force, Vec3, cross, dot, power
 
 WORK = ROW_WORK.extended(
     nj=BODIES,
-    nv={**AXES, "rest": None, "slope": None, "motor_slope": None},
+    nv={**AXES, "rest": None, "joint_slope": None, "motor_slope": None},
     nvv={"M": None},
     nvp={"pull": None},
     nx={"kept": None},
@@ -44,8 +46,9 @@ WORK = ROW_WORK.extended(
 
 
 @kernel
-def drive(tree, q, v, h, tau, target, kp, kd, damping, effort, w):
-    """Forces of motors and dampers in `rest`, h times their slope in `slope`; of motors alone `pull` and `motor_slope`."""
+def drive(tree, q, v, h, tau, target, kp, kd, acting, effort, w):
+    """Forces of motors, springs and dampers in `rest`, h times their slope in `joint_slope`; of motors alone `pull` and
+    `motor_slope`."""
     o = zero(q)
     if target is not None:
         for i in range(1, tree.nj):
@@ -58,7 +61,10 @@ def drive(tree, q, v, h, tau, target, kp, kd, damping, effort, w):
         given = within(wanted, -most, most)
         own = select(less(o, fabs(wanted - given)), o, own)
         w.pull[k], w.motor_slope[k] = given, own
-        w.slope[k], w.rest[k] = h * (own + ld(damping, k)), given - ld(damping, k) * speed
+        spring, damper = ld(acting, 0), ld(acting, 1) * tree.damping[k]
+        slope = spring * (h * tree.spring[k]) + damper
+        w.rest[k] = given + spring * spring_torque(tree, k, q) - slope * speed
+        w.joint_slope[k] = h * (own + slope)
 
 
 @kernel
@@ -80,7 +86,7 @@ def move_freely(tree, v, h, w):
     """v_free, on the factors of M + h D."""
     nv = tree.nv
     for k in range(nv):
-        st(w.M, k * nv + k, ld(w.M, k * nv + k) + w.slope[k])
+        st(w.M, k * nv + k, ld(w.M, k * nv + k) + w.joint_slope[k])
     factor(tree.above, nv, w.M, w.pivot_inverse)
     solve_upper(tree.above, nv, w.M, w.rest)
     for k in range(nv):
@@ -164,10 +170,10 @@ def step_on(tree, plan, q, v, h, tolerance, surface, w, new_q, new_v, new_tau, r
 
 
 @kernel
-def begin_step(tree, q, v, h, tau, target, kp, kd, damping, effort, count, pushed, at, push, w):
+def begin_step(tree, q, v, h, tau, target, kp, kd, acting, effort, count, pushed, at, push, w):
     """Up to v_free."""
     move_bodies(tree, q, v, w)
-    drive(tree, q, v, h, tau, target, kp, kd, damping, effort, w)
+    drive(tree, q, v, h, tau, target, kp, kd, acting, effort, w)
     push_bodies(tree, count, pushed, at, push, w)
     collect_bodies(tree, q, w.rest, w, w.M, w.rest)
     move_freely(tree, v, h, w)
@@ -190,7 +196,7 @@ def gather(said, worst):
     inputs={
         "plan": "6 int", "clock": "ticks int", "record": "rows int", "pushed": "npush int",
         "q": "nq", "v": "nv", "start": "nx", "dt": "1", "tolerance": "2",
-        "surface": "2", "damping": "nv", "effort": "nv",
+        "surface": "2", "acting": "2", "effort": "nv",
         "at": "npush 3", "push": "ticks npush 3", "tau": "ticks nv",
         "target": "ticks nq optional", "kp": "ticks nv optional", "kd": "ticks nv optional",
     },
@@ -200,7 +206,7 @@ def gather(said, worst):
     own_code=HEAVY,
 )  # fmt: skip
 def _contact_steps(
-    tree, plan, clock, record, pushed, q, v, start, dt, tolerance, surface, damping, effort, at, push, tau, target, kp, kd, w,
+    tree, plan, clock, record, pushed, q, v, start, dt, tolerance, surface, acting, effort, at, push, tau, target, kp, kd, w,
     qs, vs, taus, impulses, reports,
 ):  # fmt: skip
     """`plan`: steps for each tick of the clock, steps for each row that is recorded, law, method, rounds of ADMM, pushes."""
@@ -218,7 +224,7 @@ def _contact_steps(
             if target is not None:
                 goal, p, d = tail(target, tick * nq), tail(kp, tick * nv), tail(kd, tick * nv)
             now, pull = tail(tau, tick * nv), tail(push, 3 * tick * plan[5])
-            begin_step(tree, q, v, h, now, goal, p, d, damping, effort, plan[5], pushed, at, pull, w)
+            begin_step(tree, q, v, h, now, goal, p, d, acting, effort, plan[5], pushed, at, pull, w)
             step_on(tree, plan, q, v, h, tolerance, surface, w, new_q, new_v, new_tau, w.said)
             q, v = new_q, new_v
             gather(w.said, worst)

@@ -1,4 +1,4 @@
-"""What kernels see of a robot in a world: the tree, loops, what may touch, and the joints that limits and dry friction hold."""
+"""What kernels see of a robot in a world: the tree, loops, what may touch, joints with limits and with dry friction."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from saltus.model.checks import ModelError
 from saltus.model.joints import JointKind
 from saltus.model.model import Model
 from saltus.model.tree import CONFIGURATIONS, INERTIAS, TREE, extent
+from saltus.simulation.contact_newton import stride
 
 SMALLEST_MU = 1e-12
 """Loops have no compliance; tables hold the inverse of it."""
@@ -45,7 +46,8 @@ def measure(problem: SimulatedModel) -> dict[str, int]:
     rows = held + 3 * problem.most
     return {
         "nrub": len(problem.rubbing), "nlimit": len(problem.limited), "nx": held + 3 * scene["nslot"],
-        "nmost": problem.most, "nvp": problem.nv, "nsaid": 7, "nr": rows, "nrv": rows * problem.nv, "nrr": rows**2, "nrs": rows**2,
+        "nmost": problem.most, "nvp": problem.nv, "nsaid": 7, "nr": rows, "nrv": rows * problem.nv, "nrr": rows**2,
+        "nrs": rows * stride(rows),
     }  # fmt: skip
 
 

@@ -22,7 +22,7 @@ from saltus.constraints.report import Status
 from saltus.kernel.marking import check_choice
 from saltus.model.model import Model
 from saltus.simulation.commands import OverTime, PDTargets
-from saltus.simulation.contact_law import COULOMB, CONVEX
+from saltus.simulation.contact_law import CONVEX, COULOMB
 from saltus.simulation.contact_problem import METHODS
 from saltus.simulation.contact_step import _contact_steps
 from saltus.simulation.driven import Function, lost, standing_in
@@ -66,8 +66,12 @@ class Motion:
     q: Array  # (..., T, nq)
     v: Array  # (..., T, nv)
     tau: Array  # (..., T, nv) of the motors [N m, N]
-    impulses: Array  # (..., T, nx) of loops, dry friction, limits along their rows; of contacts along the world's axes [N s]
-    report: Array  # (..., T, 7) steps of Newton's method, rounds of ADMM, residuals, worst row, status since the last row
+    impulses: (
+        Array  # (..., T, nx) of loops, dry friction, limits along their rows; of contacts along the world's axes [N s]
+    )
+    report: (
+        Array  # (..., T, 7) steps of Newton's method, rounds of ADMM, residuals, worst row, status since the last row
+    )
 
     @property
     def status(self) -> Any:
@@ -94,7 +98,9 @@ class Motion:
     def fallen(self) -> Any:
         """(..., T), whether the body of the robot's base touches the terrain, or has before."""
         bodies = self.simulator.slot_bodies
-        return np.maximum.accumulate(self.touching[..., (bodies[:, 0] == 1) & (bodies[:, 1] == 0)].any(axis=-1), axis=-1)
+        return np.maximum.accumulate(
+            self.touching[..., (bodies[:, 0] == 1) & (bodies[:, 1] == 0)].any(axis=-1), axis=-1
+        )
 
     @property
     def finished(self) -> Any:
@@ -185,7 +191,9 @@ class Simulator:
         slots = len(self.scene.slots)
         self.most_contacts = min(slots, 32) if most_contacts is None else int(most_contacts)
         if not 0 <= self.most_contacts <= slots:
-            raise ValueError(f"Simulator: most_contacts is {most_contacts}, expected 0 to {slots}, the possible contacts")
+            raise ValueError(
+                f"Simulator: most_contacts is {most_contacts}, expected 0 to {slots}, the possible contacts"
+            )
         self.constraints, self.compliance, self.passive = tuple(constraints), float(compliance), bool(passive)
         self.self_collision = self_collision
         self.problem = SimulatedModel(robot, self.constraints, self.scene, self.most_contacts)
@@ -280,9 +288,13 @@ class Simulator:
         if callable(tau):
             held = round((control_period or self.dt) / self.dt)
             if held < 1 or abs(held * self.dt - (control_period or self.dt)) > 1e-6 * self.dt:
-                raise ValueError(f"rollout: control_period is {control_period}, expected a multiple of dt, {self.dt:g} s")
+                raise ValueError(
+                    f"rollout: control_period is {control_period}, expected a multiple of dt, {self.dt:g} s"
+                )
             if held % every and every % held:
-                raise ValueError(f"rollout: every is {every}, expected a divisor of the {held} steps of a control period")
+                raise ValueError(
+                    f"rollout: every is {every}, expected a divisor of the {held} steps of a control period"
+                )
         else:
             held = 0
         job = self._job(q, v, None if callable(tau) else tau, steps, every, friction, pushes, start)
@@ -330,7 +342,7 @@ class Job:
         self.hold = max(1, steps // max(1, self.command[0].shape[-2]))
         self.effort = (model.effort_limit if command.towards else np.full(model.nv, np.inf)).astype(self.real)
         self.effort[~np.isfinite(self.effort)] = np.finfo(self.real).max / 4
-        self.damping = (model.damping if sim.passive else np.zeros(model.nv)).astype(self.real)
+        self.acting = np.full(2, float(sim.passive), self.real)
         self.pushes = [_located(model, push) for push in pushes]
         tolerance = TOLERANCE[np.dtype(self.real)] if sim.tolerance is None else sim.tolerance
         self.tolerance = np.array([tolerance, LEAST_ALPHA], self.real)
@@ -350,9 +362,7 @@ class Job:
         if self.pushes:
             commands = [np.repeat(x, steps // ticks, axis=-2) for x in commands]
             ticks, hold = steps, 1
-        plan = np.array(
-            [hold, every, LAWS[sim.law], METHODS[sim.method], ROUNDS, len(self.pushes)], np.int32
-        )
+        plan = np.array([hold, every, LAWS[sim.law], METHODS[sim.method], ROUNDS, len(self.pushes)], np.int32)
         rows = np.full(max(1, steps // every), steps // every, np.int32)
         bodies = np.array([body for body, *_ in self.pushes], np.int32)
         at = np.array([at for _, at, *_ in self.pushes], self.real).reshape(-1, 3)
@@ -362,7 +372,7 @@ class Job:
             forces[(times >= begin - 1e-9) & (times < end - 1e-9), n] = force
         dt = np.array([sim.dt], self.real)
         return (
-            plan, np.zeros(ticks, np.int32), rows, bodies, q, v, start, dt, self.tolerance, self.surface, self.damping,
+            plan, np.zeros(ticks, np.int32), rows, bodies, q, v, start, dt, self.tolerance, self.surface, self.acting,
             self.effort, at, forces, *commands,
         )  # fmt: skip
 
@@ -484,6 +494,8 @@ def _located(model: Model, push: Push) -> tuple[int, Array, Array, float, float]
     if force.shape != (3,) or not np.isfinite(force).all():
         raise ValueError(f"rollout: the force of a push is {push.force}, expected three finite numbers")
     if not (np.isfinite(push.start) and push.duration >= 0):
-        raise ValueError(f"rollout: a push starts at {push.start} s for {push.duration} s, expected times, not negative")
+        raise ValueError(
+            f"rollout: a push starts at {push.start} s for {push.duration} s, expected times, not negative"
+        )
     at = canonical_rotation(joint.kind, joint.axis).T @ frame.placement[:3, 3]
     return frame.joint, at, force, push.start, push.start + push.duration

@@ -64,9 +64,7 @@ def load_cassie(file: Path) -> Model:
         for name, angles in STANDING.items():
             q[model.joints[model.joint_index(f"{side}-{name}")].iq] = angles[k]
     poses = dict(model.reference_configurations) | {"standing": q}
-    return model.replace(
-        actuators=tuple(motors), effort_limit=limit, armature=armature, reference_configurations=poses
-    )
+    return model.replace(actuators=tuple(motors), effort_limit=limit, armature=armature, reference_configurations=poses)
 
 
 def with_rods(sdf: SdfModel) -> SdfModel:
