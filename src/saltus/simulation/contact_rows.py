@@ -29,7 +29,10 @@ from saltus.simulation.contact_problem import ROWS
 from saltus.spatial.algebra import Force, Mat3, Vec3, cross, dot, inverse
 
 PULL = 0.2
-"""The share of a penetration, or of a loop's gap, that a step takes away."""
+"""The share of a deep penetration, or of a loop's gap, that a step takes away."""
+
+GENTLE = 0.05
+"""What goes back at less than this does so in one step, so that nothing changes abruptly where a gap begins [m/s, rad/s]."""
 
 FASTEST = 1.0
 """At which bodies are pushed out of each other, at most [m/s]."""
@@ -133,7 +136,8 @@ def contact_rows(tree, h, first, surface, w):
 @kernel
 def allowed(gap, h):
     """What a gap adds to the rate of its row."""
-    return maximum(select(less(gap, lift(0.0, h)), PULL * gap / h, gap / h), lift(-FASTEST, h))
+    rate = gap / h
+    return maximum(select(less(rate, lift(-GENTLE, h)), PULL * (rate + GENTLE) - GENTLE, rate), lift(-FASTEST, h))
 
 
 @kernel

@@ -22,12 +22,14 @@ from saltus.constraints.report import Status
 from saltus.kernel.marking import check_choice
 from saltus.model.model import Model
 from saltus.simulation.commands import OverTime, PDTargets
+from saltus.simulation.contact_derivatives import difference_step, differentiate_step
 from saltus.simulation.contact_law import CONVEX, COULOMB
 from saltus.simulation.contact_problem import METHODS
 from saltus.simulation.contact_step import _contact_steps
 from saltus.simulation.driven import Function, lost, standing_in
 from saltus.simulation.rollout import Interrupted, RolloutError
 from saltus.simulation.simulated import SimulatedModel
+from saltus.simulation.step_derivatives import StepDerivatives
 from saltus.simulation.task_space import motors_of
 
 LAWS = {"coulomb": COULOMB, "convex": CONVEX}
@@ -246,8 +248,43 @@ class Simulator:
         """
         job = self._job(q, v, tau, 1, 1, friction, pushes, start)
         check_choice(on_invalid, "step")
-        results = _contact_steps.call(self.problem, job.inputs(0, 1, *job.state), None, on_invalid)
+        results = _contact_steps.call(self.problem, tuple(job.inputs(0, 1, *job.state).values()), None, on_invalid)
         return Step(*(x[..., 0, :] for x in results), self.contacts(job.state[0]))
+
+    def step_derivatives(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        tau: ArrayLike | PDTargets | None = None,
+        *,
+        friction: ArrayLike = 1.0,
+        pushes: Sequence[Push] = (),
+        start: ArrayLike | None = None,
+        mode: Literal["analytical", "fdc"] = "analytical",
+    ) -> StepDerivatives:
+        """How a step changes: `.A` (..., 2 nv, 2 nv) with the state, (dq, dv) before, and `.B` (..., 2 nv, nv) with torques.
+
+        Contacts stay as they are: what sticks, slides or is open does so on both sides. Where that changes, there is no
+        derivative, and that of one side is given. `mode`: "analytical" solves the linearised contact problem, exact to
+        rounding; "fdc" takes central differences of steps, as one batch.
+
+        >>> import saltus as sl
+        >>> robot = sl.load_robot("quadruped")
+        >>> sim = sl.Simulator(robot, sl.Ground())
+        >>> D = sim.step_derivatives(robot.reference_configurations["standing"], np.zeros(robot.nv))
+        >>> D.A.shape, D.B.shape
+        ((36, 36), (36, 18))
+        """
+        if mode not in ("analytical", "fdc"):
+            raise ValueError(f"step_derivatives: mode is {mode!r}, expected 'analytical' or 'fdc'")
+        job = self._job(q, v, tau, 1, 1, friction, pushes, start)
+        given = job.inputs(0, 1, *job.state)
+        given |= {name: given[name][..., 0, :] for name in ("tau", "target", "kp", "kd") if name in given}
+        if mode == "fdc":
+            return difference_step(self, job.state, given["tau"], tau, friction, pushes)
+        impulses = _contact_steps.call(self.problem, tuple(job.inputs(0, 1, *job.state).values()))[3][..., 0, :]
+        given |= {"plan": given["plan"][[2, 5]], "push": given["push"][0], "impulses": impulses}
+        return differentiate_step(self.problem, self.dt, given)
 
     def rollout(
         self,
@@ -347,8 +384,8 @@ class Job:
         tolerance = TOLERANCE[np.dtype(self.real)] if sim.tolerance is None else sim.tolerance
         self.tolerance = np.array([tolerance, LEAST_ALPHA], self.real)
 
-    def inputs(self, first: int, steps: int, q: Array, v: Array, start: Array) -> tuple[Any, ...]:
-        """Of the kernel, for steps from `first` on."""
+    def inputs(self, first: int, steps: int, q: Array, v: Array, start: Array) -> dict[str, Any]:
+        """Of the kernel, by name and in its order, for steps from `first` on."""
         sim, hold, every = self.sim, self.hold, min(self.every, steps)
         commands = self.command
         if commands[0].shape[-2] == 1:  # one for all steps
@@ -370,11 +407,12 @@ class Job:
         forces = np.zeros((ticks, len(self.pushes), 3), self.real)
         for n, (_, _, force, begin, end) in enumerate(self.pushes):
             forces[(times >= begin - 1e-9) & (times < end - 1e-9), n] = force
-        dt = np.array([sim.dt], self.real)
-        return (
-            plan, np.zeros(ticks, np.int32), rows, bodies, q, v, start, dt, self.tolerance, self.surface, self.acting,
-            self.effort, at, forces, *commands,
-        )  # fmt: skip
+        return {
+            "plan": plan, "clock": np.zeros(ticks, np.int32), "record": rows, "pushed": bodies, "q": q, "v": v, "start": start,
+            "dt": np.array([sim.dt], self.real), "tolerance": self.tolerance, "surface": self.surface,
+            "acting": self.acting, "effort": self.effort, "at": at, "push": forces,
+            **dict(zip(("tau", "target", "kp", "kd"), commands, strict=False)),
+        }  # fmt: skip
 
     def run(
         self, sim: Simulator, controller: Function | None, held: int, progress: Any, on_invalid: OnInvalid
@@ -408,7 +446,7 @@ class Job:
                     self.command[0] = np.asarray(controller(done * sim.dt, q, v), self.real)[..., None, :]
                 part = max(1, n // every)
                 span = slice(done // every + 1, done // every + 1 + part)
-                results = _contact_steps.call(sim.problem, self.inputs(done, n, q, v, start))
+                results = _contact_steps.call(sim.problem, tuple(self.inputs(done, n, q, v, start).values()))
                 done += n
                 for array, result in zip(whole, results, strict=True):
                     array[..., span, :] = result

@@ -1,0 +1,142 @@
+"""How a step through contact changes with the state it starts from and with torques: its linearisation.
+
+    F(x; y) = x - P(x - r u) = 0,      dx = -(dF/dx)^-1 dF/dy,      y = (q, v, tau)
+
+by the implicit function theorem on the contact problem that was solved: contacts that stick stay where they are, those that
+slide turn with their velocities, open ones have no impulse. One step of Newton's method from the solution on is
+
+    x - (dF/dx)^-1 F(x; y),
+
+whose value is x and whose slope along y is dx: run on dual numbers (forward.py), the kernels of a step with that in the place of
+the solver give derivatives that are exact to rounding. Where modes change (a contact closes, or begins to slide), there is
+no derivative; what is found is that of one side.
+
+    dq+ = Ad(exp h v+)^-1 dq + h J(h v+) dv+
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from saltus.arrays import Array
+from saltus.collision.contacts import find_contacts
+from saltus.derivatives.forward import coordinate_rates
+from saltus.kernel import declare, kernel, ld, st, zero
+from saltus.kernel.sloped import Sloped
+from saltus.model.manifold import integrate
+from saltus.model.manifold_jacobians import integrate_jacobians
+from saltus.model.model import Model
+from saltus.simulation.commands import PDTargets
+from saltus.simulation.contact_newton import assemble, begin, eliminate, find_rates
+from saltus.simulation.contact_rows import find_rows
+from saltus.simulation.contact_step import WORK, add_impulses, begin_step, recall
+from saltus.simulation.simulated import TABLES
+from saltus.simulation.step_derivatives import StepDerivatives
+
+PULLED = 1e-9
+"""The share of home in the last steps (contact_newton.py): contacts that are more than needed are held by it."""
+
+AGAIN = 2
+"""Newton's steps: one for what the solver has left, one for slopes."""
+
+
+@kernel
+def polish(w, first, n, law):
+    """Newton's steps without a line search, from a solution on."""
+    o = zero(w.delassus)
+    begin(w, first, n)
+    for _ in range(AGAIN):
+        for i in range(n):
+            w.home[i] = w.impulse[i]
+        m, _ = assemble(w, first, n, law, PULLED + o, False)
+        eliminate(w, n, m, False)
+        for i in range(n):
+            w.impulse[i] = w.impulse[i] + w.step[i]
+        find_rates(w, n)
+
+
+@declare(
+    TABLES,
+    inputs={
+        "plan": "2 int", "pushed": "npush int", "q": "nq", "v": "nv", "impulses": "nx", "dt": "1", "surface": "2",
+        "acting": "2", "effort": "nv", "at": "npush 3", "push": "npush 3", "tau": "nv",
+        "target": "nq optional", "kp": "nv optional", "kd": "nv optional",
+    },
+    outputs={"after": "nv"},
+    work=WORK,
+    inverts_inertia=True,
+)  # fmt: skip
+def _contact_velocities(
+    tree, plan, pushed, q, v, impulses, dt, surface, acting, effort, at, push, tau, target, kp, kd, w, after
+):
+    """Velocities after a step whose impulses are known. `plan`: law, pushes."""
+    h = ld(dt, 0)
+    for x in range(tree.nx):
+        w.kept[x] = ld(impulses, x)
+    begin_step(tree, q, v, h, tau, target, kp, kd, acting, effort, plan[1], pushed, at, push, w)
+    w.origin[0] = w.place[0].p * -1.0
+    find_contacts(tree, w)
+    first, n, _ = find_rows(tree, q, v, h, surface, w)
+    recall(tree, first, n, w)
+    polish(w, first, n, plan[0])
+    add_impulses(tree, n, w)
+    for k in range(tree.nv):
+        st(after, k, w.speed[k])
+
+
+def differentiate_step(problem: Any, dt: float, given: dict[str, Any]) -> StepDerivatives:
+    """Of a step whose `impulses` are known; `given`: what the kernel takes, by name."""
+    nv, model = problem.nv, problem.model
+    q, v, tau = (given[name] for name in ("q", "v", "tau"))
+    leading = np.broadcast_shapes(q.shape[:-1], v.shape[:-1], tau.shape[:-1])
+    directions = np.eye(3 * nv).reshape(3 * nv, *[1] * len(leading), 3 * nv)
+
+    def sloped(x: Any, slope: Any) -> Sloped:
+        shape = (*leading, x.shape[-1])
+        return Sloped(np.broadcast_to(x, shape), np.broadcast_to(slope, (3 * nv, *shape)))
+
+    along_q = np.broadcast_to(directions[..., :nv], (3 * nv, *leading, nv))
+    given |= {
+        "q": sloped(q, coordinate_rates(model, q, along_q)),
+        "v": sloped(v, directions[..., nv : 2 * nv]),
+        "tau": sloped(tau, directions[..., 2 * nv :]),
+    }
+    names = [spec.name for spec in _contact_velocities.inputs if spec.name in given]
+    found = _contact_velocities.call(problem, tuple(given[name] for name in names))
+    return joined(model, dt, q, found.value, np.moveaxis(found.slopes, 0, -1))
+
+
+def joined(model: Model, dt: float, q: Array, after: Array, slopes: Array) -> StepDerivatives:
+    """By the velocities after the step and their slopes (..., nv, 3 nv)."""
+    nv = model.nv
+    along_q, along_v = integrate_jacobians(model, q, dt * after)
+    moved = dt * along_v @ slopes
+    moved[..., :nv] += along_q
+    whole = np.concatenate([moved, slopes], axis=-2)
+    return StepDerivatives(integrate(model, q, dt * after), after, whole[..., : 2 * nv], whole[..., 2 * nv :])
+
+
+DISTANCE = 1e-6
+"""Of central differences."""
+
+
+def difference_step(
+    simulator: Any, state: Sequence[Array], torques: Array, tau: Any, friction: Any, pushes: Any
+) -> StepDerivatives:
+    """The same by central differences of steps; `torques` (..., nv) are those of a command `tau`."""
+    model = simulator.model
+    nv = model.nv
+    steps = DISTANCE * np.concatenate([np.eye(3 * nv), -np.eye(3 * nv), np.zeros((1, 3 * nv))])
+    q, v, start = (x[..., None, :] for x in state)
+    torques = torques[..., None, :] + steps[:, 2 * nv :]
+    moved = replace(tau, tau=torques) if isinstance(tau, PDTargets) else torques
+    after = simulator.step(
+        integrate(model, q, steps[:, :nv]), v + steps[:, nv : 2 * nv], moved, start=start, pushes=pushes,
+        friction=np.asarray(friction)[..., None],
+    ).v  # fmt: skip
+    slopes = (after[..., : 3 * nv, :] - after[..., 3 * nv : 6 * nv, :]) / (2.0 * DISTANCE)
+    return joined(model, simulator.dt, state[0], after[..., -1, :], np.swapaxes(slopes, -1, -2))
