@@ -75,7 +75,7 @@ def elastic_energy(model: Model, q: ArrayLike, *, on_invalid: OnInvalid = "raise
 
     >>> import saltus as sl
     >>> robot = sl.random_model(seed=0, bodies=3, kinds=["revolute"]).replace(stiffness=[2.0, 0.0, 8.0])
-    >>> sl.elastic_energy(robot, [1.0, 1.0, 0.5])
+    >>> float(sl.elastic_energy(robot, [1.0, 1.0, 0.5]))
     2.0
     """
     return _elastic_energy.call(model, (q,), None, on_invalid)
