@@ -10,6 +10,7 @@ import numpy as np
 
 import saltus as sl
 from saltus.arrays import Array
+from saltus.model.joints import SPRING_KINDS
 from tests import oracles
 from tests.dynamics.test_against_oracle import group_maps
 from tools.fuzz.constrained import methods_for, random_constraints, random_samples, with_fixed_frames
@@ -20,6 +21,7 @@ TOLERANCE = 1e-6
 """Of the largest change of q and v: a solver's own 1e-8, over some steps, on a motion that may diverge."""
 
 Acceleration = Callable[[Array, Array], Array]
+"""Of q and v; or torques of springs and dampers."""
 
 
 def euler(m: sl.Model, acceleration: Acceleration, q: Array, v: Array, h: float) -> tuple[Array, Array]:
@@ -48,21 +50,30 @@ def check(rng: np.random.Generator) -> Iterator[str]:
     held = u.model.coupling is None and rng.random() < 0.6
     if held:
         _, u = with_fixed_frames(rng, u)
-    damping = rng.uniform(0.0, 1.0, u.model.nv) * u.tau / u.v
-    u = Units(u.model.replace(damping=damping), u.mass, u.length)
+    damping, single = rng.uniform(0.0, 1.0, u.model.nv) * u.tau / u.v, np.zeros(u.model.nv, bool)
+    single[[joint.iv for joint in u.model.joints[1:] if joint.kind in SPRING_KINDS and not joint.mimic]] = True
+    stiffness, rest = np.where(single, rng.uniform(0.0, 1.0, u.model.nv) * u.tau / u.v, 0.0), single * rng.normal() * u.v
+    u = Units(u.model.replace(damping=damping, stiffness=stiffness, spring_reference=rest), u.mass, u.length)
     steps, dt, damped = int(rng.integers(1, 6)), float(10.0 ** rng.uniform(-4, -2)), bool(rng.random() < 0.5)
     method = str(rng.choice(list(STEPS)))
     q, v, tau = random_q(rng, u), rng.normal(size=u.model.nv) * u.v, rng.normal(size=u.model.nv) * u.tau
-    options: dict[str, Any] = {"duration": steps * dt, "dt": dt, "method": method, "damping": damped}
-    slowing = damping if damped else 0.0 * damping
+    sprung = bool(rng.random() < 0.7)
+    options: dict[str, Any] = {"duration": steps * dt, "dt": dt, "method": method, "damping": damped, "springs": sprung}
+
+    def passive(q: Array, v: Array) -> Array:
+        torque = -damped * damping * v
+        for joint in (joint for joint in u.model.joints[1:] if not joint.mimic and single[joint.iv]):
+            torque[joint.iv] -= sprung * stiffness[joint.iv] * (q[joint.iq] - rest[joint.iv])
+        return torque
+
     about = f"{method}, {'constrained' if held else 'free'}"
     if not held:
-        right = loop(u, lambda q, v: oracles.forward_dynamics(u.model, q, v, tau - slowing * v), q, v, options, steps)
+        right = loop(u, lambda q, v: oracles.forward_dynamics(u.model, q, v, tau + passive(q, v)), q, v, options, steps)
         if right is None or wild(u, right, dt):
             return
         path = sl.rollout(u.model, q, v, tau, **options)
     else:
-        answer = constrained(rng, u, q, v, tau, slowing, options, steps)
+        answer = constrained(rng, u, q, v, tau, passive, options, steps)
         if answer is None:
             return
         path, right = answer
@@ -104,7 +115,7 @@ def constrained(
     q: Array,
     v: Array,
     tau: Array,
-    slowing: Array,
+    passive: Acceleration,
     options: dict[str, Any],
     steps: int,
 ) -> tuple[sl.Trajectory, tuple[Array, Array]] | None:
@@ -119,7 +130,7 @@ def constrained(
     now, plain = {"active": masks[0]}, [True]
 
     def dense(q: Array, v: Array) -> Problem:
-        problem = Problem.of(u, constraints, weights, replace(sample, q=q, v=v, tau=tau - slowing * v, **now))
+        problem = Problem.of(u, constraints, weights, replace(sample, q=q, v=v, tau=tau + passive(q, v), **now))
         regular = problem.singular > 1e-9
         plain[0] &= problem.clear and problem.miss < 1e-9 and bool((problem.singular[regular] > 1e-3).all())
         return problem

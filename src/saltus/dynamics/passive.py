@@ -23,17 +23,17 @@ from saltus.model.tree import LIGHT, algorithm
 
 
 @kernel
-def stretch(tree, k, q):
-    """By how much the spring of degree of freedom k is bent."""
+def way_to_rest(tree, k, q):
+    """From where the joint is to where its spring is at rest; k is the degree of freedom."""
     i = tree.body[k]
     if is_zero(tree.spring[k]) or not (tree.kind[i] == REVOLUTE or tree.kind[i] == PRISMATIC):
         return zero(q)
-    return ld(q, tree.iq[i]) - tree.rest[k]
+    return tree.rest[k] - ld(q, tree.iq[i])
 
 
 @kernel
 def spring_torque(tree, k, q):
-    return -(tree.spring[k] * stretch(tree, k, q))
+    return tree.spring[k] * way_to_rest(tree, k, q)
 
 
 @algorithm(inputs={"q": "nq", "v": "nv optional"}, outputs={"tau": "nv"}, own_code=LIGHT)
@@ -49,8 +49,8 @@ def _passive_torques(tree, q, v, w, tau):
 def _elastic_energy(tree, q, w, energy):
     total = zero(q)
     for k in range(tree.nv):
-        bent = stretch(tree, k, q)
-        total = total + tree.spring[k] * (bent * bent)
+        way = way_to_rest(tree, k, q)
+        total = total + tree.spring[k] * (way * way)
     st(energy, 0, 0.5 * total)
 
 
@@ -75,7 +75,7 @@ def elastic_energy(model: Model, q: ArrayLike, *, on_invalid: OnInvalid = "raise
 
     >>> import saltus as sl
     >>> robot = sl.random_model(seed=0, bodies=3, kinds=["revolute"]).replace(stiffness=[2.0, 0.0, 8.0])
-    >>> sl.elastic_energy(robot, [1.0, 1.0, 0.5])
+    >>> float(sl.elastic_energy(robot, [1.0, 1.0, 0.5]))
     2.0
     """
     return _elastic_energy.call(model, (q,), None, on_invalid)
