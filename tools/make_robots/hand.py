@@ -17,8 +17,8 @@ RADIUS = 0.0085
 
 
 def add_hand(robot: Robot, name: str, side: int, palm: str) -> None:
-    """Fingers hang down from the palm's lower edge, the thumb is in front; they flex towards the body. What touches of a hand
-    does not touch itself."""
+    """Fingers hang down from the palm's lower edge, the thumb is in front; they flex towards the body. A hand does not touch
+    itself."""
     for finger, (across, knuckle, lengths) in FINGERS.items():
         _add_finger(robot, f"{name}_{finger}", side, palm, (across, 0.0, knuckle), lengths)
     _add_thumb(robot, f"{name}_thumb", side, palm)

@@ -19,6 +19,9 @@ LEAN = 1e-3
 OPEN = Vec3(2.0, 2.0, 2.0)
 """Limits of sides that stick out."""
 
+INNER = 1e-6
+"""The share of a segment that counts as its end."""
+
 TINY = 1e-30
 
 

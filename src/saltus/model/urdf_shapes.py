@@ -42,7 +42,7 @@ def link_shapes(robot: Any, file: Path) -> dict[str, list[Shape]]:
 
 
 def link_colliders(robot: Any, file: Path) -> dict[str, list[Shape]]:
-    """By the names of the links, each collision shape placed in its link; a cylinder with a ball at either end is a capsule."""
+    """By the names of the links, their collision shapes; a cylinder with a ball at either end is a capsule."""
     return {
         link.get("name"): _with_capsules(
             [
