@@ -4,7 +4,19 @@ Every function takes NumPy arrays with any leading batch axes, or CUDA arrays. C
 """
 
 from saltus import view
-from saltus.collision import Box, Contacts, Ground, HeightField, Ramp, Scene, Stairs, Terrain, find_contacts
+from saltus.collision import (
+    Box,
+    Contacts,
+    Ground,
+    HeightField,
+    Ramp,
+    Scene,
+    Stairs,
+    Terrain,
+    find_contacts,
+    in_collision,
+    self_distance,
+)
 from saltus.constraints.constraint import (
     Constraint,
     Contact,
@@ -212,6 +224,7 @@ __all__ = [
     "frame_velocity_derivatives",
     "get_threads",
     "gravity",
+    "in_collision",
     "inertial_parameters",
     "integrate",
     "integrate_jacobians",
@@ -246,6 +259,7 @@ __all__ = [
     "rollout",
     "save_urdf",
     "second_directional",
+    "self_distance",
     "set_threads",
     "specialise",
     "step_derivatives",

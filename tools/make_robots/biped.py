@@ -36,7 +36,7 @@ def biped() -> tuple[Robot, Pose]:
         motor(0.058, 0.15, X, (0.0, 0.10, 0.0), "silver"),
         motor(0.058, 0.15, X, (0.0, -0.10, 0.0), "silver"),
     ]
-    robot.add("pelvis", mass=11.5, solids=trunk)
+    robot.add("pelvis", mass=11.5, solids=trunk, hidden=[box((0.18, 0.24, 0.30), (0.0, 0.0, 0.12))])
     for name, side in (("left", 1), ("right", -1)):
         _add_leg(robot, name, side)
     return robot, _standing(robot)
@@ -58,15 +58,18 @@ def _add_leg(robot: Robot, name: str, side: int) -> None:
     thigh = [
         motor(0.062, 0.10, Y),
         motor(0.066, 0.06, Y, color="teal"),
-        bar((0.0, 0.0, 0.0), KNEE, 0.042, "cream"),
+        bar((0.0, 0.0, 0.0), KNEE, 0.042, "cream", touches=True),
         motor(0.058, 0.10, Y, KNEE, "graphite"),
         bar((0.0, 0.0, 0.0), mirrored(ACHILLES, side), 0.012, "graphite"),
     ]
-    shin = [bar((0.0, 0.0, 0.0), minus(TARSUS, KNEE), 0.028, "cream"), motor(0.032, 0.06, Y, minus(TARSUS, KNEE))]
+    shin = [
+        bar((0.0, 0.0, 0.0), minus(TARSUS, KNEE), 0.028, "cream", touches=True),
+        motor(0.032, 0.06, Y, minus(TARSUS, KNEE)),
+    ]
     lever, crank_at = mirrored(minus(LEVER, TARSUS), side), mirrored(minus(CRANK, TARSUS), side)
     heel_side = (0.0, lever[1], 0.0)
     lower_leg = [
-        bar((0.0, 0.0, 0.0), minus(FOOT, TARSUS), 0.021, "cream"),
+        bar((0.0, 0.0, 0.0), minus(FOOT, TARSUS), 0.021, "cream", touches=True),
         bar((0.0, 0.0, 0.0), heel_side, 0.012, "graphite"),
         bar(heel_side, lever, 0.012, "graphite"),
         motor(0.034, 0.05, Y, (crank_at[0], 0.0, crank_at[2]), "teal"),
@@ -86,6 +89,8 @@ def _add_leg(robot: Robot, name: str, side: int) -> None:
     robot.add(f"{name}_shin", f"{name}_thigh", KNEE, knee, 1.1, shin)
     robot.add(f"{name}_lower_leg", f"{name}_shin", minus(TARSUS, KNEE), tarsus, 1.2, lower_leg)
     robot.add(f"{name}_toes", f"{name}_lower_leg", minus(FOOT, TARSUS), foot, 0.35, toes)
+    legs = [f"{name}_{part}" for part in ("thigh", "shin", "lower_leg", "toes")]
+    robot.apart += [(legs[0], legs[2]), (legs[0], legs[3]), (legs[1], legs[3])]
     robot.add(f"{name}_sole", f"{name}_toes", SOLE)
 
     along = minus(LEVER, ACHILLES)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 from tools.make_robots.parts import Joint, Robot, Solid, Triple, Y, Z, ball, bar, mirrored
 
 # Across the palm and along it where the finger's metacarpal and its knuckle are; the lengths of the three phalanges.
@@ -15,10 +17,14 @@ RADIUS = 0.0085
 
 
 def add_hand(robot: Robot, name: str, side: int, palm: str) -> None:
-    """Fingers hang down from the palm's lower edge, the thumb is in front; they flex towards the body."""
+    """Fingers hang down from the palm's lower edge, the thumb is in front; they flex towards the body. A hand does not touch
+    itself."""
     for finger, (across, knuckle, lengths) in FINGERS.items():
         _add_finger(robot, f"{name}_{finger}", side, palm, (across, 0.0, knuckle), lengths)
     _add_thumb(robot, f"{name}_thumb", side, palm)
+    touching = [link for link, parts in robot.links.items() if link.startswith(f"{name}_") and parts.colliders]
+    own = [palm, *(link for link in touching if link.split("_")[1] in (*FINGERS, "thumb"))]
+    robot.apart += combinations(own, 2)
 
 
 def _flexion(name: str, side: int, lower: float, upper: float, effort: float) -> Joint:
@@ -27,7 +33,7 @@ def _flexion(name: str, side: int, lower: float, upper: float, effort: float) ->
 
 
 def _bone(length: float, color: str = "cream") -> list[Solid]:
-    return [bar((0.0, 0.0, 0.0), (0.0, 0.0, -length), RADIUS, color)]
+    return [bar((0.0, 0.0, 0.0), (0.0, 0.0, -length), RADIUS, color, touches=True)]
 
 
 def _add_finger(robot: Robot, name: str, side: int, palm: str, at: Triple, lengths: Triple) -> None:
@@ -73,6 +79,6 @@ def _add_thumb(robot: Robot, name: str, side: int, palm: str) -> None:
 
 
 def _add_tip(robot: Robot, name: str, parent: str, before: float, length: float, joint: Joint) -> None:
-    tip = [bar((0.0, 0.0, 0.0), (0.0, 0.0, -length), RADIUS * 0.9, "teal")]
+    tip = [bar((0.0, 0.0, 0.0), (0.0, 0.0, -length), RADIUS * 0.9, "teal", touches=True)]
     robot.add(f"{name}_far", parent, (0.0, 0.0, -before), joint, 0.012, tip)
     robot.add(f"{name}_tip", f"{name}_far", (0.0, 0.0, -length))

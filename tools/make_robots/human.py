@@ -28,30 +28,41 @@ def planar_human() -> tuple[Robot, Pose]:
         Joint("root_pitch", Y, -6.3, 6.3, **free),
     )
     robot.add("ground")
-    pelvis = [bar((0.0, -0.075, 0.03), (0.0, 0.075, 0.03), 0.092, "denim")]
+    pelvis = [bar((0.0, -0.075, 0.03), (0.0, 0.075, 0.03), 0.092, "denim", touches=True)]
     robot.add("pelvis", "ground", joint=root, mass=8.4, solids=pelvis)
 
     trunk = [
         *pillow((0.18, 0.27, 0.30), (0.0, 0.0, 0.10), "teal"),
         *pillow((0.20, 0.33, 0.27), (0.0, 0.0, 0.26), "teal"),
         bar((0.0, 0.0, 0.36), (0.015, 0.0, 0.51), 0.052, "skin"),
-        bar((0.02, 0.0, 0.55), (0.02, 0.0, 0.605), 0.09, "skin"),
+        bar((0.02, 0.0, 0.55), (0.02, 0.0, 0.605), 0.09, "skin", touches=True),
     ]
     arms = _pair(lambda y: bar((0.0, y, -0.03), (0.0, y, -0.15), 0.052, "teal"), SHOULDER_WIDTH)  # a sleeve
-    arms += _pair(lambda y: bar((0.0, y, -0.10), (0.0, y, -0.50), 0.038, "skin"), SHOULDER_WIDTH)
-    arms += _pair(lambda y: bar((0.0, y, 0.03 - ARM), (0.0, y, -0.03 - ARM), 0.043, "skin"), SHOULDER_WIDTH)
-    thighs = _pair(lambda y: bar((0.0, y, 0.0), (0.0, y, -THIGH), 0.075, "denim"), HIP_WIDTH)
-    shanks = _pair(lambda y: bar((0.0, y, 0.0), (0.0, y, -SHANK), 0.052, "denim"), HIP_WIDTH)
+    arms += _pair(lambda y: bar((0.0, y, -0.10), (0.0, y, -0.50), 0.038, "skin", touches=True), SHOULDER_WIDTH)
+    arms += _pair(
+        lambda y: bar((0.0, y, 0.03 - ARM), (0.0, y, -0.03 - ARM), 0.043, "skin", touches=True), SHOULDER_WIDTH
+    )
+    thighs = _pair(lambda y: bar((0.0, y, 0.0), (0.0, y, -THIGH), 0.075, "denim", touches=True), HIP_WIDTH)
+    shanks = _pair(lambda y: bar((0.0, y, 0.0), (0.0, y, -SHANK), 0.052, "denim", touches=True), HIP_WIDTH)
     middle = (HEEL + TOE) / 2.0
     feet = _pair(lambda y: box((TOE - HEEL, 0.09, 0.03), (middle, y, 0.015 - ANKLE), "rubber", touches=True), HIP_WIDTH)
     feet += _pair(lambda y: bar((0.0, y, 0.048 - ANKLE), (0.13, y, 0.042 - ANKLE), 0.04, "graphite"), HIP_WIDTH)
 
     # Both legs, both arms: the efforts are those of two.
-    robot.add("trunk", "pelvis", (0.0, 0.0, 0.12), Joint("lumbar", Y, -0.5, 1.4, 450.0, 10.0), 32.6, trunk)
+    robot.add(
+        "trunk",
+        "pelvis",
+        (0.0, 0.0, 0.12),
+        Joint("lumbar", Y, -0.5, 1.4, 450.0, 10.0),
+        32.6,
+        trunk,
+        hidden=[box((0.20, 0.32, 0.44), (0.0, 0.0, 0.17))],
+    )
     robot.add("arms", "trunk", (0.0, 0.0, 0.36), Joint("shoulder", Y, -3.1, 1.0, 180.0, 15.0), 7.4, arms)
     robot.add("thighs", "pelvis", (0.0, 0.0, 0.0), Joint("hip", Y, -2.3, 0.4, 500.0, 15.0), 17.6, thighs)
     robot.add("shanks", "thighs", (0.0, 0.0, -THIGH), Joint("knee", Y, 0.0, 2.5, 480.0, 15.0), 6.8, shanks)
     robot.add("feet", "shanks", (0.0, 0.0, -SHANK), Joint("ankle", Y, -0.9, 0.7, 320.0, 15.0), 2.2, feet)
+    robot.apart += [("arms", link) for link in ("pelvis", "thighs", "shanks", "feet")] + [("trunk", "thighs")]
     robot.add("toe", "feet", (TOE, 0.0, -ANKLE))
     robot.add("heel", "feet", (HEEL, 0.0, -ANKLE))
     robot.add("hand", "arms", (0.0, 0.0, -ARM))

@@ -34,13 +34,30 @@ def _humanoid(name: str, add_end: Hand) -> tuple[Robot, Pose]:
         _add_leg(robot, side_name, side)
         _add_arm(robot, side_name, side)
         add_end(robot, side_name, side, f"{side_name}_palm")
+    robot.apart += _apart(robot)
     return robot, _standing(robot)
 
 
+def _apart(robot: Robot) -> list[tuple[str, str]]:
+    """Too far from each other, or held so by limits of the joints between."""
+    sides = ("left", "right")
+    legs = [f"{side}_{part}" for side in sides for part in ("thigh", "shank", "foot")]
+    pairs = [("head", "pelvis"), ("head", "belly"), *(("belly", link) for link in legs)]
+    for side in sides:
+        pairs += [("pelvis", f"{side}_shank"), (f"{side}_thigh", f"{side}_foot")]
+        hand = [link for link in ("palm", "fixed_jaw", "jaw") if f"{side}_{link}" in robot.links]
+        pairs += [(f"{side}_{arm}", f"{side}_{link}") for arm in ("upper_arm", "forearm") for link in hand]
+        pairs += [(f"{side}_wrist", f"{side}_{link}") for link in hand[1:]]
+    return pairs
+
+
 def _add_trunk(robot: Robot) -> None:
-    pelvis = [bar((0.0, -0.085, 0.0), (0.0, 0.085, 0.0), 0.082, "cream"), motor(0.065, 0.09, Z, (0.0, 0.0, 0.08))]
+    pelvis = [
+        bar((0.0, -0.085, 0.0), (0.0, 0.085, 0.0), 0.082, "cream", touches=True),
+        motor(0.065, 0.09, Z, (0.0, 0.0, 0.08)),
+    ]
     waist = [motor(0.055, 0.175, X, color="teal")]  # longer than the belly's drum is thick: its ends are seen
-    belly = [motor(0.078, 0.19, Y), bar((0.0, -0.05, 0.075), (0.0, 0.05, 0.075), 0.085, "cream")]
+    belly = [motor(0.078, 0.19, Y), bar((0.0, -0.05, 0.075), (0.0, 0.05, 0.075), 0.085, "cream", touches=True)]
     chest = [
         bar((0.0, -0.085, 0.18), (0.0, 0.085, 0.18), 0.115, "cream"),
         bar((0.0, -0.065, 0.08), (0.0, 0.065, 0.08), 0.1, "cream"),
@@ -50,7 +67,7 @@ def _add_trunk(robot: Robot) -> None:
     ]
     neck = [motor(0.035, 0.09, Z, (0.0, 0.0, 0.02), "silver")]
     head = [
-        ball(0.095, (0.005, 0.0, 0.105), "cream"),
+        ball(0.095, (0.005, 0.0, 0.105), "cream", touches=True),
         bar((0.068, -0.038, 0.112), (0.068, 0.038, 0.112), 0.04, "graphite"),
         motor(0.03, 0.21, Y, (0.0, 0.0, 0.105), "teal"),
     ]
@@ -60,7 +77,9 @@ def _add_trunk(robot: Robot) -> None:
     pitch = Joint("waist_pitch", Y, -0.6, 1.3, effort=250.0, velocity=6.0)
     robot.add("waist", "pelvis", (0.0, 0.0, 0.135), yaw, 2.5, waist)
     robot.add("belly", "waist", (0.0, 0.0, 0.0), roll, 5.0, belly)
-    robot.add("chest", "belly", (0.0, 0.0, 0.08), pitch, 18.7, chest)
+    robot.add(
+        "chest", "belly", (0.0, 0.0, 0.08), pitch, 18.7, chest, hidden=[box((0.26, 0.34, 0.28), (-0.02, 0.0, 0.15))]
+    )
     robot.add("neck", "chest", (0.0, 0.0, 0.285), Joint("neck_yaw", Z, -1.4, 1.4, effort=25.0, velocity=6.0), 0.9, neck)
     robot.add("head", "neck", (0.0, 0.0, 0.055), Joint("neck_pitch", Y, -0.6, 0.8, 25.0, 6.0), 4.1, head)
 
@@ -76,18 +95,18 @@ def _add_leg(robot: Robot, name: str, side: int) -> None:
     at_knee, at_ankle = (0.0, 0.0, -THIGH), (0.0, 0.0, -SHANK)
     thigh = [
         motor(0.078, 0.13, Y, color="teal"),
-        bar((0.0, 0.0, -0.05), (0.0, 0.0, 0.05 - THIGH), 0.064, "cream"),
+        bar((0.0, 0.0, -0.05), (0.0, 0.0, 0.05 - THIGH), 0.064, "cream", touches=True),
         motor(0.062, 0.12, Y, at_knee),
     ]
     shank = [
-        bar((0.0, 0.0, -0.06), (0.0, 0.0, 0.07 - SHANK), 0.052, "cream"),
+        bar((0.0, 0.0, -0.06), (0.0, 0.0, 0.07 - SHANK), 0.052, "cream", touches=True),
         box((0.035, 0.07, 0.20), (0.045, 0.0, -0.17), "teal"),
         bar((0.0, 0.0, 0.10 - SHANK), at_ankle, 0.035, "graphite"),
     ]
     under = (SOLE_FRONT, 0.0, 0.015 - ANKLE)
     foot = [
         box((SOLE_LENGTH, SOLE_WIDTH, 0.03), under, "rubber", touches=True),
-        bar((-0.035, 0.0, 0.04 - ANKLE), (0.105, 0.0, 0.04 - ANKLE), 0.035, "cream"),
+        bar((-0.035, 0.0, 0.04 - ANKLE), (0.105, 0.0, 0.04 - ANKLE), 0.035, "cream", touches=True),
         motor(0.032, 0.10, X, color="teal"),
     ]
     robot.add(f"{name}_hip", "pelvis", (0.0, side * HIP, -0.05), yaw, 1.3, [motor(0.06, 0.07, Z, (0.0, 0.0, -0.02))])
@@ -115,10 +134,13 @@ def _add_arm(robot: Robot, name: str, side: int) -> None:
     at_elbow = (0.0, 0.0, -UPPER_ARM)
     middle = -0.13  # of the forearm, where it turns
     shoulder = [motor(0.052, 0.10, Y, mirrored((0.0, -0.01, 0.0), side), "graphite")]
-    upper_arm = [bar((0.0, 0.0, -0.07), (0.0, 0.0, 0.04 - UPPER_ARM), 0.043, "cream"), motor(0.042, 0.09, Y, at_elbow)]
-    forearm = [bar((0.0, 0.0, -0.03), (0.0, 0.0, middle), 0.036, "cream")]
-    wrist = [bar((0.0, 0.0, 0.0), (0.0, 0.0, 0.035 - FOREARM - middle), 0.031, "silver")]
-    palm = [box((0.080, 0.028, 0.085), (0.0, 0.0, -0.055), "graphite")]
+    upper_arm = [
+        bar((0.0, 0.0, -0.07), (0.0, 0.0, 0.04 - UPPER_ARM), 0.043, "cream", touches=True),
+        motor(0.042, 0.09, Y, at_elbow),
+    ]
+    forearm = [bar((0.0, 0.0, -0.03), (0.0, 0.0, middle), 0.036, "cream", touches=True)]
+    wrist = [bar((0.0, 0.0, 0.0), (0.0, 0.0, 0.035 - FOREARM - middle), 0.031, "silver", touches=True)]
+    palm = [box((0.080, 0.028, 0.085), (0.0, 0.0, -0.055), "graphite", touches=True)]
     robot.add(f"{name}_shoulder", "chest", (0.0, side * 0.205, 0.205), pitch, 1.5, shoulder)
     robot.add(
         f"{name}_shoulder_cross",
@@ -143,11 +165,11 @@ def _add_gripper(robot: Robot, name: str, side: int, palm: str) -> None:
     """A fixed jaw, and one that opens."""
     lower, upper = sorted((0.0, -1.0 * side))
     joint = Joint(f"{name}_gripper", X, lower, upper, effort=15.0, velocity=6.0)
-    fixed = [box((0.07, 0.016, 0.085), mirrored((0.0, 0.004, -0.04), side), "silver")]
+    fixed = [box((0.07, 0.016, 0.085), mirrored((0.0, 0.004, -0.04), side), "silver", touches=True)]
     moving = [
         motor(0.014, 0.06, X, color="teal"),
         bar((0.0, 0.0, 0.0), mirrored((0.0, -0.04, -0.035), side), 0.012, "silver"),
-        bar(mirrored((0.0, -0.04, -0.035), side), mirrored((0.0, -0.03, -0.10), side), 0.012, "silver"),
+        bar(mirrored((0.0, -0.04, -0.035), side), mirrored((0.0, -0.03, -0.10), side), 0.012, "silver", touches=True),
     ]
     robot.add(f"{name}_fixed_jaw", palm, (0.0, 0.0, -0.095), mass=0.15, solids=fixed)
     robot.add(f"{name}_jaw", palm, mirrored((0.0, -0.02, -0.08), side), joint, 0.15, moving)

@@ -23,10 +23,19 @@ def arm() -> tuple[Robot, Pose]:
     fold = [motor(0.048, 0.14, Y, color="teal"), bar((0.0, 0.0, 0.0), (-0.08, 0.0, 0.11), 0.044, "cream")]
     forearm = [_tube(0.0, 0.22, 0.046), motor(0.050, 0.09, Y, (0.0, 0.0, 0.24), "cream")]
     wrist = [motor(0.045, 0.12, Y, color="teal"), bar((0.0, 0.0, 0.0), (-0.09, 0.0, 0.02), 0.040, "cream")]
-    hand = [_tube(0.03, 0.10, 0.042), box((0.04, 0.20, 0.045), (0.0, 0.0, 0.12), "graphite")]
+    hand = [_tube(0.03, 0.10, 0.042), box((0.04, 0.20, 0.045), (0.0, 0.0, 0.12), "graphite", touches=True)]
     hand += [box((0.02, 0.016, 0.07), (0.0, side * 0.045, 0.175), "silver", touches=True) for side in (1, -1)]
 
-    robot.add("base", mass=3.0, solids=pedestal)
+    limbs = {  # thick ones, which cover tubes and drives
+        "shoulder": [bar((0.0, 0.0, 0.06), (0.0, 0.0, 0.18), 0.066)],
+        "upper_arm": [bar((0.0, 0.0, 0.0), (0.0, 0.0, 0.14), 0.060)],
+        "elbow": [bar((0.0, 0.0, 0.03), (0.08, 0.0, 0.13), 0.056)],
+        "fold": [bar((0.0, 0.0, 0.0), (-0.08, 0.0, 0.11), 0.050)],
+        "forearm": [bar((0.0, 0.0, 0.04), (0.0, 0.0, 0.24), 0.050)],
+        "wrist": [bar((0.0, 0.0, 0.0), (-0.09, 0.0, 0.02), 0.047)],
+        "hand": [bar((0.0, 0.0, 0.075), (0.0, 0.0, 0.10), 0.042)],
+    }
+    robot.add("base", mass=3.0, solids=pedestal, hidden=[box((0.22, 0.18, 0.20), (-0.02, 0.0, 0.10))])
     chain = [  # link, joint's place on the link before, axis, limits, effort, velocity, mass, solids
         ("shoulder", (0.0, 0.0, 0.15), Z, (-2.8, 2.8), (90.0, 2.2), 3.2, shoulder),
         ("upper_arm", (0.0, 0.0, 0.18), Y, (-1.8, 1.8), (90.0, 2.2), 3.1, upper_arm),
@@ -39,8 +48,10 @@ def arm() -> tuple[Robot, Pose]:
     before = "base"
     for number, (name, at, axis, (lower, upper), (effort, velocity), mass, solids) in enumerate(chain, start=1):
         joint = Joint(f"joint_{number}", axis, lower, upper, effort, velocity)
-        before = robot.add(name, before, at, joint, mass, solids)
+        before = robot.add(name, before, at, joint, mass, solids, hidden=limbs.get(name, ()))
     robot.add("tool", "hand", (0.0, 0.0, 0.20))
+    robot.apart += [("base", "upper_arm"), ("shoulder", "elbow"), ("upper_arm", "fold"), ("elbow", "forearm")]
+    robot.apart += [("fold", "wrist"), ("fold", "hand"), ("shoulder", "fold"), ("upper_arm", "forearm")]
     right_angle = math.pi / 2.0
     folded = {"joint_2": -right_angle / 2.0, "joint_4": 1.5 * right_angle, "joint_6": right_angle}
     return robot, Pose(folded | {"joint_7": right_angle / 2.0})
@@ -59,8 +70,11 @@ def double_pendulum() -> tuple[Robot, Pose]:
         motor(0.045, 0.12, Y, (0.0, -0.06, 1.15), "graphite"),
     ]
     end = (0.0, 0.0, -0.5)
-    upper = [bar((0.0, 0.0, 0.0), end, 0.022, "teal"), motor(0.035, 0.06, Y, end, "graphite")]
-    lower = [bar((0.0, 0.0, 0.0), end, 0.018, "orange"), ball(0.032, end, "orange")]
+    upper = [bar((0.0, 0.0, 0.0), end, 0.022, "teal", touches=True), motor(0.035, 0.06, Y, end, "graphite")]
+    lower = [
+        bar((0.0, 0.0, 0.0), end, 0.018, "orange", touches=True),
+        ball(0.032, end, "orange", touches=True),
+    ]
     robot.add("stand", mass=10.0, solids=stand)
     robot.add("upper", "stand", (0.0, 0.02, 1.15), Joint("shoulder", Y, -TURN, TURN, 30.0, 15.0), 1.2, upper)
     robot.add("lower", "upper", (0.0, 0.045, -0.5), Joint("elbow", Y, -TURN, TURN, 15.0, 15.0), 0.6, lower)
@@ -74,7 +88,10 @@ def cartpole() -> tuple[Robot, Pose]:
     rail = [bar((-2.2, 0.0, 0.5), (2.2, 0.0, 0.5), 0.025, "silver", "cylinder")]
     rail += [box((0.06, 0.20, 0.5), (end, 0.0, 0.25), "graphite") for end in (-2.2, 2.2)]
     cart = [*pillow((0.34, 0.20, 0.12), color="teal"), motor(0.035, 0.07, Y, (0.0, 0.10, 0.0), "graphite")]
-    pole = [bar((0.0, 0.0, 0.0), (0.0, 0.0, 0.8), 0.016, "orange"), ball(0.035, (0.0, 0.0, 0.8), "orange")]
+    pole = [
+        bar((0.0, 0.0, 0.0), (0.0, 0.0, 0.8), 0.016, "orange", touches=True),
+        ball(0.035, (0.0, 0.0, 0.8), "orange", touches=True),
+    ]
     robot.add("rail", mass=12.0, solids=rail)
     robot.add("cart", "rail", (0.0, 0.0, 0.5), Joint("slide", X, -2.0, 2.0, 100.0, 10.0, "prismatic"), 1.5, cart)
     robot.add("pole", "cart", (0.0, 0.14, 0.0), Joint("hinge", Y, -TURN, TURN, 0.0, 25.0), 0.3, pole)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from xml.etree.ElementTree import Element, SubElement
 
 from tools.make_robots.parts import COLORS, Joint, Link, Robot, Solid, Triple, rotation_of
@@ -51,6 +52,10 @@ def _add_link(parent: Element, link: Link, free: bool) -> Element:
     SubElement(body, "inertial", pos=numbers(*link.com), mass=numbers(link.mass), fullinertia=full)
     for solid in link.solids:
         _add_geom(body, solid)
+    for solid in link.hidden:
+        geom = _add_geom(body, replace(solid, touches=True))
+        geom.set("group", "3")
+        geom.set("mass", "0")
     return body
 
 
@@ -63,7 +68,8 @@ def _add_joint(body: Element, joint: Joint) -> None:
         element.set("actuatorfrcrange", numbers(-joint.effort, joint.effort))
 
 
-def _add_geom(body: Element, solid: Solid) -> None:
+def _add_geom(body: Element, solid: Solid) -> Element:
+    """What touches does so with the world only."""
     # MuJoCo measures from the centre to the surface, along all but the radius.
     size = [side / 2.0 for side in solid.size] if solid.kind == "box" else [solid.size[0]]
     if solid.kind in ("cylinder", "capsule"):
@@ -72,9 +78,9 @@ def _add_geom(body: Element, solid: Solid) -> None:
     if any(solid.rpy):
         geom.set("xyaxes", _axes(solid.rpy))
     geom.set("rgba", numbers(*COLORS[solid.color], 1.0))
-    if not solid.touches:
-        geom.set("contype", "0")
-        geom.set("conaffinity", "0")
+    geom.set("contype", "1" if solid.touches else "0")
+    geom.set("conaffinity", "0")
+    return geom
 
 
 def _axes(rpy: Triple) -> str:

@@ -31,7 +31,7 @@ COLORS = {
 
 @dataclass(frozen=True)
 class Solid:
-    """A primitive with its centre at `xyz` in its link. What touches the world collides, the rest is only drawn."""
+    """A primitive with its centre at `xyz` in its link. What touches the world is a collider as well as drawn."""
 
     kind: str  # box: sides; sphere: radius; cylinder, capsule: radius, length of the straight part along z
     size: tuple[float, ...]
@@ -80,13 +80,15 @@ def ball(radius: float, xyz: Triple = ZERO, color: str = "graphite", touches: bo
     return Solid("sphere", (radius,), xyz, ZERO, color, touches)
 
 
-def bar(start: Triple, end: Triple, radius: float, color: str = "silver", kind: str = "capsule") -> Solid:
+def bar(
+    start: Triple, end: Triple, radius: float, color: str = "silver", kind: str = "capsule", touches: bool = False
+) -> Solid:
     """A capsule (or a cylinder) whose straight part runs from one point to another."""
     along = np.subtract(end, start)
     length = float(np.linalg.norm(along))
     x, y, z = (along / length).tolist()
     middle = tuple(((np.add(start, end)) / 2.0).tolist())
-    return Solid(kind, (radius, length), middle, (-math.asin(y), math.atan2(x, z), 0.0), color)
+    return Solid(kind, (radius, length), middle, (-math.asin(y), math.atan2(x, z), 0.0), color, touches)
 
 
 def motor(radius: float, width: float, axis: Triple, xyz: Triple = ZERO, color: str = "graphite") -> Solid:
@@ -133,6 +135,11 @@ class Link:
     joints: tuple[Joint, ...]
     mass: float
     solids: tuple[Solid, ...]
+    hidden: tuple[Solid, ...] = ()  # colliders that are not drawn
+
+    @property
+    def colliders(self) -> tuple[Solid, ...]:
+        return (*(solid for solid in self.solids if solid.touches), *self.hidden)
 
     def masses(self) -> list[float]:
         volume = sum(solid.volume for solid in self.solids)
@@ -181,6 +188,7 @@ class Robot:
     floating: bool = False
     links: dict[str, Link] = field(default_factory=dict)
     loops: dict[str, Loop] = field(default_factory=dict)
+    apart: list[tuple[str, str]] = field(default_factory=list)  # links that never touch, or always
 
     def add(
         self,
@@ -191,12 +199,13 @@ class Robot:
         mass: float = 0.0,
         solids: Sequence[Solid] = (),
         rpy: Triple = ZERO,
+        hidden: Sequence[Solid] = (),
     ) -> str:
         """Adds a link; returns its name. One without mass is a frame."""
         joints = (joint,) if isinstance(joint, Joint) else tuple(joint)
         assert name not in self.links and (parent in self.links) == bool(parent)
         assert bool(mass) == bool(solids), name
-        self.links[name] = Link(name, parent, xyz, rpy, joints, mass, tuple(solids))
+        self.links[name] = Link(name, parent, xyz, rpy, joints, mass, tuple(solids), tuple(hidden))
         return name
 
     def close(self, name: str, parent: str, child: str, at: Triple) -> None:

@@ -57,8 +57,8 @@ def _add_link(model: Element, link: Link) -> None:
         material = SubElement(visual, "material")
         for light in ("ambient", "diffuse"):
             _add(material, light, *COLORS[solid.color], 1.0)
-        if solid.touches:
-            _add_geometry(SubElement(element, "collision", name=f"{link.name}_{number}"), solid)
+    for number, solid in enumerate(link.colliders, start=1):
+        _add_geometry(SubElement(element, "collision", name=f"{link.name}_{number}"), solid)
 
 
 def _add_geometry(element: Element, solid: Solid) -> None:

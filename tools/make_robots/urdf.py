@@ -36,12 +36,13 @@ def _add_link(root: Element, link: Link) -> None:
             _add_geometry(visual, piece)
             material = SubElement(visual, "material", name=piece.color)
             SubElement(material, "color", rgba=numbers(*COLORS[piece.color], 1.0))
-        if solid.touches:
-            _add_geometry(SubElement(element, "collision"), solid)
+    for solid in link.colliders:
+        for piece in _without_capsules(solid):
+            _add_geometry(SubElement(element, "collision"), piece)
 
 
 def _without_capsules(solid: Solid) -> list[Solid]:
-    """URDF has no capsules: a cylinder with two balls looks the same."""
+    """URDF has no capsules: a cylinder with two balls looks the same, and `load_urdf` knows it for one."""
     if solid.kind != "capsule":
         return [solid]
     radius, length = solid.size
@@ -98,4 +99,6 @@ def srdf(robot: Robot, pose: Pose) -> str:
     for name, value in values.items():
         SubElement(group, "joint", name=name)
         SubElement(state, "joint", name=name, value=value)
+    for one, other in robot.apart:
+        SubElement(root, "disable_collisions", link1=one, link2=other, reason="Never")
     return document(root)

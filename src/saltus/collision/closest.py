@@ -19,6 +19,9 @@ LEAN = 1e-3
 OPEN = Vec3(2.0, 2.0, 2.0)
 """Limits of sides that stick out."""
 
+INNER = 1e-6
+"""The share of a segment that counts as its end."""
+
 TINY = 1e-30
 
 
@@ -111,26 +114,25 @@ def lean_over_edges(n, a, b, c, limits):
 
 
 @kernel
-def from_facet(x, a, b, c, limits, thickness):
-    """Of a point in the frame of a facet, whose corners have z = 0. Below, the way out is up.
-
-    Under valleys, where the columns below two facets leave a wedge, those of both are widened by as much as it is deep."""
+def from_facet(x, a, b, c, limits, down):
+    """Of a point in the frame of a facet, whose corners have z = 0. What lies straight below it in the world, less deep than
+    it is thick, is pushed out along its normal. `down`: how far x and y change for z = 1 along the vertical; thickness."""
     o = 0.0 * x.x
     one = lift(1.0, o)
     out_a, to_a = beyond(x, a, b)
     out_b, to_b = beyond(x, b, c)
     out_c, to_c = beyond(x, c, a)
-    out = maximum(out_a, maximum(out_b, out_c))
+    over = less(maximum(out_a, maximum(out_b, out_c)), 1e-9)
     nearest = choose(less(dot(to_b, to_b), dot(to_a, to_a)), to_b, to_a)
     nearest = choose(less(dot(to_c, to_c), dot(nearest, nearest)), to_c, nearest)
-    over = less(out, 1e-9 * one)
     n, distance = unit_or(choose(over, Vec3(o, o, x.z), nearest), Vec3(o, o, one))
     gap = select(less(LEAN, lean_over_edges(n, a, b, c, limits)), lift(FAR, o), distance)
-    # Widened where an edge is none that sticks out.
-    spare = maximum(out_a - select(less(limits.x, LEAN), -x.z, o), out_b - select(less(limits.y, LEAN), -x.z, o))
-    spare = maximum(spare, out_c - select(less(limits.z, LEAN), -x.z, o))
-    held = select(less(spare, 1e-9 * one), x.z, lift(FAR, o))
-    held = select(less(x.z, -thickness), lift(FAR, o), held)
+    foot = Vec3(x.x - x.z * down.x, x.y - x.z * down.y, o)
+    out_a, _ = beyond(foot, a, b)
+    out_b, _ = beyond(foot, b, c)
+    out_c, _ = beyond(foot, c, a)
+    held = select(less(maximum(out_a, maximum(out_b, out_c)), 1e-9), x.z, lift(FAR, o))
+    held = select(less(x.z, -down.z), lift(FAR, o), held)
     below = less(x.z, o)
     return Near(choose(below, Vec3(o, o, one), n), select(below, held, gap))
 
@@ -142,7 +144,7 @@ def from_piece(tree, k, x):
         return from_box(x, tree.piece_half[k], tree.limit_low[k], tree.limit_high[k])
     first = tree.piece_corner[k]
     a, b, c = tree.corner[first], tree.corner[first + 1], tree.corner[first + 2]
-    return from_facet(x, a, b, c, tree.limit_low[k], tree.piece_half[k].z)
+    return from_facet(x, a, b, c, tree.limit_low[k], tree.piece_half[k])
 
 
 @kernel

@@ -21,16 +21,14 @@ Reference: C. Ericson, Real-Time Collision Detection (2005), chapters 4 to 6.
 
 from __future__ import annotations
 
-from saltus.collision.closest import OPEN, along_segments, from_box, from_piece, unit_or
+from saltus.collision.closest import INNER, along_segments, from_piece
 from saltus.collision.half_spaces import axis_of, meet_half_spaces
 from saltus.collision.polytopes import give, meet_polytope
-from saltus.collision.slots import clear, offer, put
-from saltus.collision.tables import BOX, CAPSULE, FAR, SPHERE
-from saltus.kernel import fabs, kernel, less, lift, maximum, minimum, select, some, zero
-from saltus.spatial.algebra import Vec3, dot, turn_back
-
-INNER = 1e-6
-"""Shares of a segment from its ends on that are not its ends."""
+from saltus.collision.self_pairs import meet_each_other
+from saltus.collision.slots import clear
+from saltus.collision.tables import CAPSULE, FAR, SPHERE
+from saltus.kernel import fabs, kernel, less, lift, maximum, minimum, select, some
+from saltus.spatial.algebra import turn_back
 
 
 @kernel
@@ -97,71 +95,3 @@ def meet_ball(tree, w, i, k, x, radius, more, grip, bounce):
     near = from_piece(tree, k, x)
     gap = near.gap - radius
     give(tree, w, i, tree.piece_place[k], x - near.normal * (radius + 0.5 * gap), near.normal, gap + more, grip, bounce)
-
-
-# ---------------------------------------------------------------------------------------------------- the model itself
-
-
-@kernel
-def meet_each_other(tree, w):
-    """Pairs of spheres and capsules, and those of boxes."""
-    o = zero(w.gap)
-    for p in range(tree.npair):
-        i, j, first = tree.pair_a[p], tree.pair_b[p], tree.pair_slot[p]
-        X, Y = w.place[tree.shape_body[i]], w.place[tree.shape_body[j]]
-        a, b = X @ tree.shape_middle[i], Y @ tree.shape_middle[j]
-        apart = a - b
-        reach = tree.margin[0] + tree.shape_radius[i] + tree.shape_radius[j]
-        if some(less(dot(apart, apart), reach * reach)):
-            if tree.shape_kind[j] == BOX:
-                clear(w, first, tree.pair_end[p])
-                meet_box(tree, w, p, i, j, X, Y, a)
-            else:
-                u, v = segment(tree, i, X), segment(tree, j, Y)
-                s, t = along_segments(a - u, u * 2.0, b - v, v * 2.0)
-                x, y = a + u * (2.0 * s - 1.0), b + v * (2.0 * t - 1.0)
-                n, distance = unit_or(x - y, Vec3(o, o, lift(1.0, o)))
-                r = tree.shape_size[j].x
-                gap = distance - tree.shape_size[i].x - r
-                put(tree, w, first, y + n * (r + 0.5 * gap), n, gap, tree.pair_grip[p], tree.pair_bounce[p])
-        else:
-            clear(w, first, tree.pair_end[p])
-
-
-@kernel
-def segment(tree, i, X):
-    """From the middle of a sphere or capsule to its end."""
-    if tree.shape_kind[i] == SPHERE:
-        o = 0.0 * X.p.x
-        return Vec3(o, o, o)
-    return axis_of(tree, i, X) * tree.shape_size[i].y
-
-
-@kernel
-def meet_box(tree, w, p, i, j, X, Y, middle):
-    """Shape i, a sphere or capsule about a middle, and shape j, a box."""
-    B = Y @ tree.shape_place[j]
-    x = turn_back(B.R, middle - B.p)
-    if tree.shape_kind[i] == SPHERE:
-        touch_box(tree, w, p, j, B, x, tree.shape_size[i].x, 0.0)
-        return
-    half, place = turn_back(B.R, segment(tree, i, X)), tree.shape_place[j]
-    first, radius = tree.first_corner[j], tree.shape_size[i].x
-    touch_box(tree, w, p, j, B, x - half, radius, 0.0)
-    touch_box(tree, w, p, j, B, x + half, radius, 0.0)
-    for e in range(tree.first_edge[j], tree.end_edge[j]):
-        c = turn_back(place.R, tree.corner[first + tree.edge_from[e]] - place.p)
-        d = turn_back(place.R, tree.corner[first + tree.edge_to[e]] - place.p)
-        s, _ = along_segments(x - half, half * 2.0, c, d - c)
-        at_end = select(less(minimum(s, 1.0 - s), INNER), lift(FAR, s), 0.0 * s)
-        touch_box(tree, w, p, j, B, x + half * (2.0 * s - 1.0), radius, at_end)
-
-
-@kernel
-def touch_box(tree, w, p, j, B, x, radius, more):
-    """A ball about x in the frame of a box of the model."""
-    near = from_box(x, tree.shape_size[j], OPEN, OPEN)
-    gap = near.gap - radius
-    point = B @ (x - near.normal * (radius + 0.5 * gap))
-    first, end = tree.pair_slot[p], tree.pair_end[p]
-    offer(tree, w, first, end, point, B.R @ near.normal, gap + more, tree.pair_grip[p], tree.pair_bounce[p])

@@ -16,10 +16,12 @@ from saltus.collision.closest import (
     LEAN,
     OPEN,
     choose,
+    clamp,
     from_box,
     from_piece,
     lean,
     lean_over_edges,
+    unit_or,
 )
 from saltus.collision.slots import offer
 from saltus.collision.tables import BOX, FAR
@@ -163,8 +165,9 @@ def way_out(x, n, half):
 
 @kernel
 def meet_corners_of_piece(tree, w, i, k, X, n, least, grip, bounce):
-    """Corners of the piece: how far it is from there along the normal until the shape begins."""
-    o, own = zero(w.gap), turn_back(X.R, n)
+    """Corners of the piece: how far it is from there along the line of sight until the shape begins."""
+    o, sight = zero(w.gap), line_of_sight(tree, k, n, least)
+    own, slope = turn_back(X.R, sight), maximum(dot(n, sight), LEAN + zero(w.gap))
     for j in range(tree.piece_corner[k], tree.piece_end[k]):
         x = tree.corner[j]
         x = Vec3(x.x + o, x.y + o, x.z + o)
@@ -178,7 +181,7 @@ def meet_corners_of_piece(tree, w, i, k, X, n, least, grip, bounce):
             enter = maximum(enter, select(less(facing, -1e-9), far, beside))
             leave = minimum(leave, select(less(1e-9, facing), far, lift(FAR, o)))
         missed = less(leave + 1e-9, enter)
-        normal, gap = n, select(missed, lift(FAR, o), enter)
+        normal, gap = n, select(missed, lift(FAR, o), seen(tree, k, enter * slope, least))
         if tree.shape_kind[i] == BOX:
             place = tree.shape_place[i]
             found = from_box(turn_back(place.R, y - place.p), tree.shape_size[i], OPEN, OPEN)
@@ -187,8 +190,53 @@ def meet_corners_of_piece(tree, w, i, k, X, n, least, grip, bounce):
             outside = less(o, found.gap)
             normal = choose(outside, closest, normal)
             gap = select(outside, select(less(LEAN, out), lift(FAR, o), found.gap), gap)
+        elif some(less(o, least)):
+            closest, distance = from_hull(tree, i, y)
+            closest = X.R @ closest
+            shorter = less(distance, select(less(LEAN, lean_from(tree, k, closest)), lift(-FAR, o), gap))
+            normal, gap = choose(shorter, closest, normal), select(shorter, distance, gap)
         gap = select(less(tree.margin[0], least), lift(FAR, o), gap)
         give(tree, w, i, tree.piece_place[k], x + normal * (0.5 * gap), normal, gap, grip, bounce)
+
+
+@kernel
+def from_hull(tree, i, y):
+    """From a point outside of a hull to it, where an edge or a corner is closest: the direction and how far; else `FAR`."""
+    first, o = tree.first_corner[i], 0.0 * y.x
+    nearest, square = Vec3(o, o, o), lift(FAR, o)
+    for e in range(tree.first_edge[i], tree.end_edge[i]):
+        a = tree.corner[first + tree.edge_from[e]]
+        u = tree.corner[first + tree.edge_to[e]] - a
+        r = Vec3(a.x - y.x, a.y - y.y, a.z - y.z)
+        s = clamp(-dot(r, u) / dot(u, u), o, lift(1.0, o))
+        r = Vec3(r.x + s * u.x, r.y + s * u.y, r.z + s * u.z)
+        closer = less(dot(r, r), square)
+        nearest, square = choose(closer, r, nearest), select(closer, dot(r, r), square)
+    n, distance = unit_or(nearest, Vec3(o, o, lift(1.0, o)))
+    lowest = lift(FAR, o)
+    for j in range(first, tree.end_corner[i]):
+        lowest = minimum(lowest, dot(n, tree.corner[j]))
+    whole = less(distance, lowest - dot(n, y) + 1e-9)  # nothing of the hull is closer
+    return n, select(whole, distance, lift(FAR, o))
+
+
+@kernel
+def line_of_sight(tree, k, n, least):
+    """Along the normal; in facets vertical, since straight above a surface nothing is in it."""
+    if tree.piece_kind[k] == BOX:
+        return n
+    down = tree.piece_half[k]
+    scale = 1.0 / sqrt(1.0 + down.x * down.x + down.y * down.y)
+    return choose(less(least, 0.0), Vec3(down.x * scale, down.y * scale, scale), n)
+
+
+@kernel
+def seen(tree, k, gap, least):
+    """`FAR` for what is below a facet, and for what lies over it though both seem to overlap: that is beyond a ridge."""
+    if tree.piece_kind[k] == BOX:
+        return gap
+    kept = select(less(gap, -tree.piece_half[k].z), lift(FAR, gap), gap)
+    return select(less(least, 0.0), select(less(0.0, gap), lift(FAR, gap), kept), kept)
 
 
 @kernel
@@ -202,8 +250,9 @@ def lean_from(tree, k, n):
 
 @kernel
 def meet_edges(tree, w, i, k, X, n, least, grip, bounce):
-    """Edges of both that cross, seen along the normal."""
+    """Edges of both that cross, along the line of sight."""
     o, first, start = zero(w.gap), tree.first_corner[i], tree.piece_corner[k]
+    sight = line_of_sight(tree, k, n, least)
     one, highest = lift(1.0, o), top(tree, k, n)
     for e in range(tree.first_edge[i], tree.end_edge[i]):
         a, b = X @ tree.corner[first + tree.edge_from[e]], X @ tree.corner[first + tree.edge_to[e]]
@@ -214,15 +263,15 @@ def meet_edges(tree, w, i, k, X, n, least, grip, bounce):
                 c = tree.corner[start + tree.edge_from[d]]
                 v = tree.corner[start + tree.edge_to[d]] - c
                 r = Vec3(c.x - a.x, c.y - a.y, c.z - a.z)
-                square = dot(n, cross(u, v))
+                square = dot(sight, cross(u, v))
                 size = dot(u, u) * dot(v, v)
                 slanted = less(1e-12 * size, square * square)
                 inverse = 1.0 / select(slanted, square, one)
-                s, t = dot(n, cross(r, v)) * inverse, dot(n, cross(r, u)) * inverse
+                s, t = dot(sight, cross(r, v)) * inverse, dot(sight, cross(r, u)) * inverse
                 within = minimum(minimum(s, one - s), minimum(t, one - t))
                 within = select(slanted, within, -one)
                 over, under = a + u * s, Vec3(c.x + v.x * t, c.y + v.y * t, c.z + v.z * t)
-                gap = select(less(within, -1e-9), lift(FAR, o), dot(n, over - under))
+                gap = select(less(within, -1e-9), lift(FAR, o), seen(tree, k, dot(n, over - under), least))
                 gap = select(less(tree.margin[0], least), lift(FAR, o), gap)
                 if some(less(gap, tree.margin[0])):
                     give(tree, w, i, tree.piece_place[k], (over + under) * 0.5, n, gap, grip, bounce)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +13,11 @@ from numpy.typing import NDArray
 from saltus.arrays import Array, ArrayLike
 from saltus.collision.contacts import find_contacts as fill_contacts
 from saltus.collision.scene import MARGIN, Scene
+from saltus.collision.self_pairs import least_distance
 from saltus.collision.tables import COLLISIONS, CONTACT_WORK, FAR
 from saltus.collision.terrain import PIECES, Terrain
-from saltus.kernel import Tables, declare, kernel, lift, st, zero
+from saltus.kernel import Tables, declare, kernel, ld, lift, st, zero
+from saltus.model.checks import finite
 from saltus.model.joint_kernels import joint_placement, placed_after
 from saltus.model.model import Model
 from saltus.model.tree import CONFIGURATIONS, INERTIAS, TREE, extent
@@ -93,9 +95,63 @@ def find_contacts(
     return Contacts(point, normal, gap, friction, restitution, mask, tuple(scene.slots))
 
 
-def scene_of(model: Any) -> Scene:
-    """The pairs of a model's own shapes, found once."""
-    found = model.__dict__.get("_own_scene")
-    if found is None:
-        found = model.__dict__.setdefault("_own_scene", Scene(model, None))
+@in_scene(inputs={"q": "nq", "most": ""}, outputs={"distance": "1"}, work=CONTACT_WORK)
+def _self_distance(tree, q, most, w, distance):
+    place_bodies(tree, q, w)
+    st(distance, 0, least_distance(tree, w, ld(most, 0)))
+
+
+def self_distance(model: Model | Scene, q: ArrayLike, *, method: Literal["kernels", "coal"] = "kernels") -> Array:
+    """How far a robot's colliders are from each other (...) [m], the nearest two of those that may touch, in configurations
+    `q` (..., nq); negative where they overlap, infinite where there are none.
+
+    method: "kernels", batched as all else, looks at spheres and capsules, and at both against boxes; "coal" at all pairs
+        (`pip install 'saltus[coal]'`), one after the other, meshes being their hulls.
+
+    >>> import numpy as np, saltus as sl
+    >>> robot = sl.load_robot("quadruped")
+    >>> q = sl.random_configuration(robot, seed=0, shape=1000)
+    >>> sl.self_distance(robot, q).shape
+    (1000,)
+    """
+    distance = _distances(model, q, FAR, method)
+    distance[distance > 0.5 * FAR] = np.inf
+    return distance
+
+
+def in_collision(
+    model: Model | Scene, q: ArrayLike, margin: float = 0.0, *, method: Literal["kernels", "coal"] = "kernels"
+) -> NDArray[np.bool_]:
+    """Whether a robot touches itself (...), in configurations `q` (..., nq): two of its colliders are less than `margin`
+    apart [m]. `method` as for `self_distance`; faster than that, since what is far apart is not measured.
+
+    >>> import saltus as sl
+    >>> robot = sl.load_robot("quadruped")
+    >>> sl.in_collision(robot, robot.reference_configurations["standing"])
+    np.False_
+    """
+    margin = float(finite(margin, (), "margin of in_collision"))
+    found: NDArray[np.bool_] = np.less(_distances(model, q, margin, method), margin)[()]
     return found
+
+
+def _distances(model: Model | Scene, q: ArrayLike, most: float, method: str) -> Array:
+    check_choice_of(method)
+    scene = model if isinstance(model, Scene) else own_scene(model)
+    if method == "coal":
+        from saltus.collision.by_coal import distances
+
+        return distances(scene, np.asarray(q))
+    found: Array = _self_distance.call(scene, (q, most))[..., 0]
+    return found
+
+
+def check_choice_of(method: str) -> None:
+    if method not in ("kernels", "coal"):
+        raise ValueError(f"method is {method!r}, expected 'kernels' or 'coal'")
+
+
+def own_scene(model: Model) -> Scene:
+    """A model without a terrain; made once."""
+    found: Scene | None = model.__dict__.get("own_scene")
+    return found or model.__dict__.setdefault("own_scene", Scene(model))

@@ -287,7 +287,8 @@ class Scene:
             ints.piece_edge[k], ints.piece_edges[k] = len(CUBE_EDGES), len(CUBE_EDGES) + 3
             place, own = _facet_frame(part)
             reals.piece_place[k], reals.limit_low[k] = se3(place), Vec3(*part.limits)
-            reals.piece_half[k] = Vec3(0.0, 0.0, part.thickness)
+            up = place[2, :3]
+            reals.piece_half[k] = Vec3(up[0] / up[2], up[1] / up[2], part.thickness)
         for corner in own:
             reals.corner[corners.next()] = Vec3(*corner)
         ints.piece_end[k] = corners.count

@@ -57,9 +57,10 @@ REALS = Layout(
 )  # fmt: skip
 """`shape_place`: in the canonical frame of its body; `shape_size`: half its sides, its half-axes, or radius and half the
 length of the straight part; `shape_middle`, `shape_radius`: a ball around it. `shape_root`, `plane_root`, `piece_root`:
-square roots of coefficients of friction. `limit_low`, `limit_high`: how far normals may lean over the sides of a box (over
-the edges of a facet, the former), as a sine: 0 where another piece goes on. Corners, normals and directions of shapes are in
-the canonical frame of their body, those of pieces in their own frame."""
+square roots of coefficients of friction. `piece_half`: half the sides of a box; of a facet, how far x and y change along
+the vertical for z = 1, and how thick it is. `limit_low`, `limit_high`: how far normals may lean over the sides of a box
+(over the edges of a facet, the former), as a sine: 0 where another piece goes on. Corners, normals and directions of shapes
+are in the canonical frame of their body, those of pieces in their own frame."""
 
 COLLISIONS = Part(
     SIZES, INTS, REALS, lambda problem: problem.scene.sizes, lambda problem, i, r: problem.scene.fill(i, r)

@@ -15,6 +15,9 @@ from saltus.model.mesh_paths import mesh_path
 from saltus.model.placements import placement, rotation_from_rpy
 from saltus.model.shapes import DEFAULT_COLOR, Shape
 
+SAME = 1e-6
+"""How far a ball may be off the end of a cylinder, and its radius off that one's, for both to be parts of a capsule [m]."""
+
 SIZE_ATTRIBUTES = {
     "box": ("size",),
     "sphere": ("radius",),
@@ -39,15 +42,37 @@ def link_shapes(robot: Any, file: Path) -> dict[str, list[Shape]]:
 
 
 def link_colliders(robot: Any, file: Path) -> dict[str, list[Shape]]:
-    """By the names of the links, each collision shape placed in its link."""
+    """By the names of the links, their collision shapes; a cylinder with a ball at either end is a capsule."""
     return {
-        link.get("name"): [
-            replace(shape, frame=link.get("name"), color=np.array(DEFAULT_COLOR))
-            for element in link.findall("collision")
-            for shape in _shapes(element, link, {}, file)
-        ]
+        link.get("name"): _with_capsules(
+            [
+                replace(shape, frame=link.get("name"), color=np.array(DEFAULT_COLOR))
+                for element in link.findall("collision")
+                for shape in _shapes(element, link, {}, file)
+            ]
+        )
         for link in robot.findall("link")
     }
+
+
+def _with_capsules(shapes: list[Shape]) -> list[Shape]:
+    kept = list(shapes)
+    for shape in shapes:
+        if shape.kind == "cylinder":
+            radius, length = shape.size
+            ends = [shape.placement[:3, 3] + side * length / 2.0 * shape.placement[:3, 2] for side in (-1.0, 1.0)]
+            balls = [
+                ball
+                for end in ends
+                for ball in kept
+                if ball.kind == "sphere"
+                and abs(ball.size[0] - radius) < SAME
+                and np.linalg.norm(ball.placement[:3, 3] - end) < SAME
+            ]
+            if len(balls) == len(ends):
+                kept = [each for each in kept if all(each is not ball for ball in balls)]
+                kept[kept.index(shape)] = replace(shape, kind="capsule")
+    return kept
 
 
 def _shapes(element: Any, link: Any, colors: dict[str, Any], file: Path) -> Iterator[Shape]:

@@ -1,4 +1,5 @@
-"""Poses of robots from SRDF files: the `<group_state>` elements, read as Pinocchio reads them."""
+"""Robots' poses from SRDF files, the `<group_state>` elements, read as Pinocchio reads them; and `<disable_collisions>`, the
+pairs of links that are kept apart."""
 
 from __future__ import annotations
 
@@ -31,6 +32,19 @@ def read_poses(path: Path, model: Model) -> dict[str, Array]:
             except ModelError as error:
                 raise ModelError(f"{path}: pose {name!r}: {error}") from None
     return poses
+
+
+def read_apart(path: Path) -> list[tuple[str, str]]:
+    """The pairs of links between which an SRDF file looks for no collisions."""
+    root = read_xml(path, "robot", "an SRDF")
+    pairs = []
+    for element in root:
+        if tag_of(element) == "disable_collisions":
+            one, other = element.get("link1", ""), element.get("link2", "")
+            if not (one and other):
+                raise ModelError(f"{path}: line {element.sourceline}: <disable_collisions> lacks link1 or link2")
+            pairs.append((one, other))
+    return pairs
 
 
 def _pose(state: Any, q: Array, joints: dict[str, Joint]) -> Array:
