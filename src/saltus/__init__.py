@@ -101,6 +101,8 @@ from saltus.model.manifold import difference, distance, integrate, interpolate, 
 from saltus.model.manifold_jacobians import difference_jacobians, integrate_jacobians
 from saltus.model.parameters import inertial_parameters, vary_inertia
 from saltus.simulation import (
+    ContactImpulses,
+    ContactResiduals,
     Drift,
     Interrupted,
     Motion,
@@ -118,6 +120,7 @@ from saltus.simulation import (
     constraint_drift,
     motors_of,
     rollout,
+    solve_contacts,
     step_derivatives,
     task_torques,
 )
@@ -136,6 +139,8 @@ __all__ = [
     "Constraint",
     "ConstraintAccelerationDerivatives",
     "Contact",
+    "ContactImpulses",
+    "ContactResiduals",
     "Contacts",
     "Drift",
     "Frame",
@@ -247,6 +252,7 @@ __all__ = [
     "save_urdf",
     "second_directional",
     "set_threads",
+    "solve_contacts",
     "specialise",
     "step_derivatives",
     "task_torques",

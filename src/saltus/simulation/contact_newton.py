@@ -328,9 +328,13 @@ def newton(w, first, n, law, tolerance, least, most, going):
     for i in range(n):
         w.home[i], w.home_rate[i] = w.impulse[i], w.rate[i]
     squares, left = judge(w, first, n, law, None, a)
-    inner = left
-    going = select(less(goal, left), going, o)
+    inner, going = left, select(less(left, lift(1e300, o)), going, o)
     for _ in range(most):
+        if some(less(inner, goal)):
+            put_inside(w, first, n, law, select(less(inner, goal), going, o))
+            _, left = judge(w, first, n, law, None, o)
+            going = select(less(goal, left), going, o)
+            squares, inner = judge(w, first, n, law, None, a)
         if not some(less(0.5, going)):
             break
         m, _moving = assemble(w, first, n, law, a, False)
@@ -343,13 +347,6 @@ def newton(w, first, n, law, tolerance, least, most, going):
             w.impulse[i], w.rate[i] = select(taken, x + t * w.step[i], x), select(taken, u + t * w.change[i], u)
         squares, inner = select(taken, found, squares), select(taken, worst, inner)
         count, tries = count + going, tries + going
-        if some(less(inner, goal)):
-            put_inside(w, first, n, law, select(less(inner, goal), going, o))
-            _, left = judge(w, first, n, law, None, o)
-            going = select(less(goal, left), going, o)
-            if not some(less(0.5, going)):
-                break
-            squares, inner = judge(w, first, n, law, None, a)
         # The problem is solved, or given up.
         solved = select(less(inner, near), going, o)
         lost = select(better, select(less(PATIENCE, tries), going, o), going) * (1.0 - solved)
@@ -360,6 +357,7 @@ def newton(w, first, n, law, tolerance, least, most, going):
             a = select(less(0.5, lost), minimum(maximum(a * MORE, lift(TRIED_AGAIN, o)), MOST * one), a)
             squares, inner = judge(w, first, n, law, None, a)
     if some(less(0.5, going)):
+        put_inside(w, first, n, law, going)
         _, left = judge(w, first, n, law, None, o)
     return count, sqrt(left)
 

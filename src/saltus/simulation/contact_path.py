@@ -35,7 +35,7 @@ FIRST, LONGEST, SHORTEST = 0.5, 1e3, 1e-7
 LONGER, SHORTER, BORNE = 2.0, 0.4, 0.7
 """By how much a step changes: after one that was easily borne, was not, just so."""
 
-EASY, TRIES = 2.5, 8.5
+EASY, TRIES = 3.5, 12.5
 """How many corrections make a step easy, and when it is given up."""
 
 CLOSE = 1e-2
