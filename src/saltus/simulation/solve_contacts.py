@@ -14,7 +14,7 @@ from saltus.kernel import Layout, Part, Tables, declare, kernel, ld, st
 from saltus.kernel.tables import Filled, FilledPart
 from saltus.model.tree import CONFIGURATIONS
 from saltus.simulation.contact_law import CONVEX, COULOMB
-from saltus.simulation.contact_problem import ENDLESS, METHODS, ROWS, row_sizes, settle
+from saltus.simulation.contact_problem import ENDLESS, METHODS, REPORT, ROWS, row_sizes, settle
 
 LAWS = {"coulomb": COULOMB, "convex": CONVEX}
 
@@ -84,7 +84,11 @@ def _solve_contacts(tree, options, G, g, friction, lower, upper, compliance, sta
         w.lower[i], w.upper[i] = ld(lower, i), ld(upper, i)
     for c in range(tree.nk):
         w.friction[first + 3 * c] = ld(friction, c)
-    settle(w, first, n, options[0], options[1], ld(limits, 0), ld(limits, 1), options[2], report)
+    dual_at, product_at = settle(
+        w, first, n, options[0], options[1], ld(limits, 0), ld(limits, 1), options[2], report
+    )
+    st(report, REPORT, dual_at)
+    st(report, REPORT + 1, product_at)
     for i in range(n):
         row = place_of(first, i)
         st(x, row, w.impulse[i])
