@@ -49,7 +49,15 @@ def test_cassie_stands_for_ten_seconds_and_keeps_its_loops() -> None:
 
 @pytest.mark.parametrize(
     ("name", "rows"),
-    [("four_bar_driven", 3), ("quadruped", 12), ("anymal", 12), ("humanoid", 24), ("talos", 24), ("biped_sway", 24), ("cassie_sway", 48)],
+    [
+        ("four_bar_driven", 3),
+        ("quadruped", 12),
+        ("anymal", 12),
+        ("humanoid", 24),
+        ("talos", 24),
+        ("biped_sway", 24),
+        ("cassie_sway", 48),
+    ],
 )
 def test_the_centre_of_mass_follows_and_constraints_hold(name: str, rows: int) -> None:
     scene = constrained.SCENES[name]()

@@ -11,7 +11,7 @@ which contacts stick, slide and are open. Steps are shortened until what the map
     (1 - (1 - a) Q (1 - G / D)) dx = P(tau) - x
 
 Rows with Q = 0, open contacts and joints at an end, have dx = P - x; only the others stand in the system, close together,
-with right sides behind their columns (`assemble`). The path's system is the same, with one more right side (contact_path.py).
+with right sides behind their columns (`assemble`). The path's system is the same, with one more (contact_path.py).
 
 | code | what | shape |
 |---|---|---|

@@ -12,8 +12,8 @@ There always is one: |x_t| - mu x_n is negative for large s, and if it is not fo
 the Illinois rule). Each sweep costs O(n^2), and no matrix is factored; where masses differ much, or contacts stand on each
 other, very many sweeps are needed.
 
-Reference: J. Moreau, Numerical aspects of the sweeping process (1999); F. Bertails-Descoubes, F. Cadoux, G. Daviet, V. Acary,
-A nonsmooth Newton solver for capturing exact Coulomb friction in fiber assemblies (2011), section 4, for exact local
+Reference: J. Moreau, Numerical aspects of the sweeping process (1999); F. Bertails-Descoubes, F. Cadoux, G. Daviet,
+V. Acary, A nonsmooth Newton solver for capturing exact Coulomb friction in fiber assemblies (2011), section 4, for exact local
 solutions.
 """
 

@@ -11,11 +11,12 @@ contacts, three rows each, the normal first.
 
 | method | how |
 |---|---|
-| `admm` | Newton's method (contact_newton.py); where it finds no way, two of three turns by a path (contact_path.py), one by ADMM (contact_admm.py), each followed by Newton's method |
+| `admm` | proximal points by Newton's method (contact_newton.py); then turns, where that finds no way |
 | `pgs` | projected Gauss-Seidel (contact_pgs.py) |
 
-What is solved is solved by the first few steps of Newton's method, mostly. A turn begins from the best impulses so far. In
-packets all lanes go together, and those that are done stay as they are.
+Mostly the first few of Newton's steps solve the problem. A turn begins from the best impulses so far, and looks for others by
+a path (contact_path.py), each third one by ADMM (contact_admm.py); Newton's method goes on from there. In packets all lanes
+go together, and those that are done stay as they are.
 
 `report`: steps of Newton's method, or sweeps; turns; residuals, each the worst of all contacts and rows; where the natural
 map is worst; status. `settle` returns where the two others are.
@@ -69,7 +70,8 @@ ROWS = Layout(
     nr={
         "impulse": None, "rate": None, "free": None, "lower": None, "upper": None, "friction": None, "scale": None,
         "inverse": None, "step": None, "change": None, "home": None, "home_rate": None, "slope": Vec3, "listed": int,
-        "best": None, "along": None, "passed": None, "ahead": None, "split": None, "dual": None, "before": None, "pivot": None,
+        "best": None, "along": None, "passed": None, "ahead": None, "split": None, "dual": None, "before": None,
+        "pivot": None,
     },
     nrr={"delassus": None},
     nrs={"system": None},
@@ -84,9 +86,10 @@ def row_sizes(rows: int) -> dict[str, int]:
 @rolled
 @kernel
 def settle(w, first, n, law, method, tolerance, least, rounds, report):
-    """Impulses from those at hand on: `first` rows of joints, contacts in the others of n; at most so many turns (`rounds`).
+    """Impulses from those at hand on: `first` rows of joints, contacts in the others of n; at most so many turns.
 
-    `least`: the least share of its diagonal that is added to G while steps are looked for; 1e-12, in single precision 1e-3."""
+    `least`: the least share of its diagonal that is added to G while steps are looked for; 1e-12, in single precision
+    1e-3."""
     o, one = zero(w.delassus), lift(1.0, zero(w.delassus))
     begin(w, first, n)
     turns = o

@@ -84,9 +84,7 @@ def _solve_contacts(tree, options, G, g, friction, lower, upper, compliance, sta
         w.lower[i], w.upper[i] = ld(lower, i), ld(upper, i)
     for c in range(tree.nk):
         w.friction[first + 3 * c] = ld(friction, c)
-    dual_at, product_at = settle(
-        w, first, n, options[0], options[1], ld(limits, 0), ld(limits, 1), options[2], report
-    )
+    dual_at, product_at = settle(w, first, n, options[0], options[1], ld(limits, 0), ld(limits, 1), options[2], report)
     st(report, REPORT, dual_at)
     st(report, REPORT + 1, product_at)
     for i in range(n):
@@ -96,8 +94,8 @@ def _solve_contacts(tree, options, G, g, friction, lower, upper, compliance, sta
 
 
 class ContactResiduals(NamedTuple):
-    """What is left of contact problems, each the worst of all rows and contacts (contact_problem.py), and where: rows of joints
-    are counted first, then contacts; -1 where nothing is left."""
+    """What is left of contact problems, each the worst of all rows and contacts (contact_problem.py), and where: rows of
+    joints are counted first, then contacts; -1 where nothing is left."""
 
     natural: Array
     """(...) [m/s]: zero where the problem is solved, and about as far off as rates are."""
@@ -123,7 +121,7 @@ class ContactImpulses:
 
     @property
     def status(self) -> Any:
-        """(...) of `Status`; one sample's is a member. INACCURATE: rounding allows no more; STOPPED: no solution was found."""
+        """(...) of `Status`; one sample's is a member. INACCURATE: rounding allows no more; STOPPED: none was found."""
         status = self.report[..., 6]
         if isinstance(status, np.ndarray | np.floating):
             status = np.where(np.isnan(status), int(Status.INVALID), status)
@@ -169,15 +167,15 @@ def solve_contacts(
 
     Loops are rows with infinite ends, joint limits go from 0 to infinity, dry friction from -f to f (times the step).
 
-    G: (..., nr, nr), the Delassus matrix J M^-1 J^T; symmetric, positive semidefinite. First `rows` rows of joints, then three
-    rows a contact: two tangents and the normal, which points to where the contact opens.
+    G: (..., nr, nr), the Delassus matrix J M^-1 J^T; symmetric, positive semidefinite. First `rows` rows of joints, then
+    three rows a contact: two tangents and the normal, which points to where the contact opens.
     g: (..., nr), the rates without impulses; a gap adds gap / step to the normal's, restitution adds to it, too.
     friction: (..., nk), mu of each contact.
     lower, upper: (..., rows), unless `rows` is 0.
     compliance: (..., nr), added to the diagonal of G.
     start: (..., nr), impulses to begin from, as those of the last step.
-    law: "coulomb", or "convex": impulses minimise 1/2 x^T (G + compliance) x + g^T x over intervals and cones, so what slides lifts
-    off. That is MuJoCo's model, with its R as compliance, and g less the reference rates, all times the step.
+    law: "coulomb", or "convex": impulses minimise 1/2 x^T (G + compliance) x + g^T x over intervals and cones, so what
+    slides lifts off. That is MuJoCo's model, with its R as compliance, and g less the reference rates.
     method: "admm" or "pgs", which takes many steps (contact_problem.py).
     tolerance: of the natural map [m/s]; 1e-9, in single precision 1e-5.
     max_turns: after how many new starts, each 15 steps of Newton's method, or hundred sweeps, an answer must do.
