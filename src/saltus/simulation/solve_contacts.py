@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
@@ -10,11 +9,13 @@ import numpy as np
 
 from saltus.arrays import Array, ArrayLike, real_numbers
 from saltus.constraints.report import Status, whole
-from saltus.kernel import Layout, Part, Tables, declare, kernel, ld, st
+from saltus.kernel import Layout, Part, Tables, declare, kernel, ld, less, minimum, select, st, zero
 from saltus.kernel.tables import Filled, FilledPart
 from saltus.model.tree import CONFIGURATIONS
 from saltus.simulation.contact_law import CONVEX, COULOMB
 from saltus.simulation.contact_problem import ENDLESS, METHODS, REPORT, ROWS, row_sizes, settle
+
+DOUBLE, SINGLE, INVALID = np.dtype(np.float64), np.dtype(np.float32), int(Status.INVALID)
 
 LAWS = {"coulomb": COULOMB, "convex": CONVEX}
 
@@ -54,12 +55,27 @@ PLAIN = Part(("nb", "nk", "nr", "nrr", "nrs"), Layout(), Layout(), measure, lamb
 
 
 @kernel
-def place_of(first, i):
-    """Where a row of the kernels' order, normals first, stands in the users', normals last."""
-    if i < first:
-        return i
-    k = (i - first) % 3
-    return i + 2 if k == 0 else i - 1
+def turned(array, first, n, x, forth):
+    """x = an array, contacts' normals first (`forth`) or, the other way, last."""
+    for i in range(first):
+        x[i] = ld(array, i)
+    for i in range(first, n, 3):
+        if forth:
+            x[i], x[i + 1], x[i + 2] = ld(array, i + 2), ld(array, i), ld(array, i + 1)
+        else:
+            x[i + 2], x[i], x[i + 1] = ld(array, i), ld(array, i + 1), ld(array, i + 2)
+
+
+@kernel
+def turned_row(G, row, first, n, w, i):
+    """Row i of the Delassus matrix, from one of G."""
+    for j in range(first):
+        st(w.delassus, i * n + j, ld(G, row * n + j))
+    for j in range(first, n, 3):
+        k = row * n + j
+        st(w.delassus, i * n + j, ld(G, k + 2))
+        st(w.delassus, i * n + j + 1, ld(G, k))
+        st(w.delassus, i * n + j + 2, ld(G, k + 1))
 
 
 @declare(
@@ -74,23 +90,32 @@ def place_of(first, i):
 def _solve_contacts(tree, options, G, g, friction, lower, upper, compliance, start, limits, w, x, u, report):
     """`options`: law, method, turns; `limits`: the tolerance, and `least` (settle)."""
     first, n = tree.nb, tree.nr
+    turned(g, first, n, w.free, True)
+    turned(start, first, n, w.impulse, True)
+    turned(compliance, first, n, w.step, True)
+    for i in range(first):
+        turned_row(G, i, first, n, w, i)
+    for i in range(first, n, 3):
+        turned_row(G, i + 2, first, n, w, i)
+        turned_row(G, i, first, n, w, i + 1)
+        turned_row(G, i + 1, first, n, w, i + 2)
     for i in range(n):
-        row = place_of(first, i)
-        for j in range(n):
-            st(w.delassus, i * n + j, ld(G, row * n + place_of(first, j)))
-        st(w.delassus, i * n + i, ld(w.delassus, i * n + i) + ld(compliance, row))
-        w.free[i], w.impulse[i] = ld(g, row), ld(start, row)
+        st(w.delassus, i * n + i, ld(w.delassus, i * n + i) + w.step[i])
+    least = zero(g)  # of what must not be negative
+    for i in range(n):
+        least = minimum(least, ld(compliance, i))
     for i in range(first):
         w.lower[i], w.upper[i] = ld(lower, i), ld(upper, i)
+        least = minimum(least, w.upper[i] - w.lower[i])
     for c in range(tree.nk):
         w.friction[first + 3 * c] = ld(friction, c)
+        least = minimum(least, ld(friction, c))
     dual_at, product_at = settle(w, first, n, options[0], options[1], ld(limits, 0), ld(limits, 1), options[2], report)
+    st(report, 6, select(less(least, 0.0), 1.0 * Status.INVALID, ld(report, 6)))
     st(report, REPORT, dual_at)
     st(report, REPORT + 1, product_at)
-    for i in range(n):
-        row = place_of(first, i)
-        st(x, row, w.impulse[i])
-        st(u, row, w.rate[i])
+    turned(w.impulse, first, n, x, False)
+    turned(w.rate, first, n, u, False)
 
 
 class ContactResiduals(NamedTuple):
@@ -108,16 +133,16 @@ class ContactResiduals(NamedTuple):
     complementarity_at: Any
 
 
-@dataclass(frozen=True, eq=False)
-class ContactImpulses:
+class ContactImpulses(NamedTuple):
     """The solution of contact problems: rates = G impulses + compliance impulses + g."""
 
-    rows: int
     impulses: Array
     """(..., nr) [N s, N m s]: of the rows of joints, then of contacts, each two tangents and the normal."""
     rates: Array
     """(..., nr) [m/s, rad/s]"""
     report: Array
+    """(..., 9): what the other attributes are made of."""
+    rows: int
 
     @property
     def status(self) -> Any:
@@ -142,7 +167,7 @@ class ContactImpulses:
         places = whole(self.report[..., [5, 7, 8]])
         contacts = self.rows + (places - self.rows) // 3
         places = places * (places < self.rows) + contacts * (places >= self.rows)
-        return ContactResiduals(*(self.report[..., k] for k in (2, 3, 4)), *(places[..., k] for k in range(3)))  # type: ignore[call-arg]
+        return ContactResiduals(*(self.report[..., k] for k in (2, 3, 4)), *(places[..., k] for k in range(3)))
 
 
 def solve_contacts(
@@ -193,44 +218,71 @@ def solve_contacts(
     >>> (J.T @ found.impulses + [1, 0, -0.2, 0, 0, 0]).round(6)[:3] + 0.0
     array([0.9, 0. , 0. ])
     """
-    if law not in LAWS:
-        raise ValueError(f"solve_contacts: law is {law!r}, expected one of {', '.join(map(repr, LAWS))}")
-    if method not in METHODS:
-        raise ValueError(f"solve_contacts: method is {method!r}, expected one of {', '.join(map(repr, METHODS))}")
+    if not (G.__class__ is g.__class__ is friction.__class__ is np.ndarray):
+        G, g = real_numbers(G, "solve_contacts: G"), real_numbers(g, "solve_contacts: g")
+        friction = real_numbers(friction, "solve_contacts: friction")
+    if not (G.dtype is g.dtype is friction.dtype is DOUBLE):
+        dtype = SINGLE if G.dtype == g.dtype == SINGLE else DOUBLE
+        G, g, friction = G.astype(dtype), g.astype(dtype), friction.astype(dtype)
+    size, contacts = g.shape[-1] if g.ndim else 0, friction.shape[-1] if friction.ndim else 0
+    if size != rows + 3 * contacts or not size or ((lower is None or upper is None) and rows):
+        refuse_sizes(g, friction, rows, lower, upper)
+    letter = g.dtype.char
+    ends = (
+        (nothing(0, letter),) * 2
+        if lower is upper is None
+        else (numbers(lower, "lower", g), numbers(upper, "upper", g))
+    )
+    none = nothing(size, letter)
+    soft = none if compliance is None else numbers(compliance, "compliance", g)
+    begin = none if start is None else numbers(start, "start", g)
+    inputs = (choices(law, method, max_turns), G, g, friction, *ends, soft, begin, limits(tolerance, letter))
+    impulses, rates, report = _solve_contacts.call(problem_of(rows, contacts), inputs)
+    if (report[6] == INVALID) if report.ndim == 1 else (report[..., 6] == INVALID).any():
+        refuse_values(friction, soft, ends)
+    return ContactImpulses(impulses, rates, report, rows)
+
+
+def refuse_sizes(g: Array, friction: Array, rows: int, lower: ArrayLike | None, upper: ArrayLike | None) -> None:
+    if rows and (lower is None or upper is None):
+        raise ValueError(f"solve_contacts: {rows} rows of joints, but no {'lower' if lower is None else 'upper'} ends")
+    raise ValueError(
+        f"solve_contacts: g has the shape {g.shape} and friction {friction.shape}, expected (..., {rows} + 3 nk) and (..., nk)"
+    )
+
+
+def refuse_values(friction: Array, compliance: Array, ends: tuple[Array, Array]) -> None:
+    """Say what no contact can have; nothing, if that is not why there is no answer."""
+    for name, values in (("friction", friction), ("compliance", compliance)):
+        if (values < 0).any():
+            raise ValueError(f"solve_contacts: {name} has the entry {values[values < 0].flat[0]:g}, expected 0 or more")
+    if (ends[0] > ends[1]).any():
+        raise ValueError("solve_contacts: a row's lower end lies above its upper one")
+
+
+def numbers(value: ArrayLike, name: str, like: Array) -> Array:
+    """An array of the same type of numbers; infinite ones as what kernels take for them."""
+    return np.clip(real_numbers(value, f"solve_contacts: {name}"), -BEYOND, BEYOND).astype(like.dtype)
+
+
+@lru_cache(64)
+def nothing(size: int, letter: str) -> Array:
+    return np.zeros(size, letter)
+
+
+@lru_cache(64)
+def choices(law: str, method: str, max_turns: int) -> Any:
+    """`options` of the kernel."""
+    for name, value, known in (("law", law, LAWS), ("method", method, METHODS)):
+        if value not in known:
+            raise ValueError(f"solve_contacts: {name} is {value!r}, expected one of {', '.join(map(repr, known))}")
     if max_turns < 0:
         raise ValueError(f"solve_contacts: max_turns is {max_turns}, expected 0 or more")
+    return np.array([LAWS[law], METHODS[method], max_turns], np.int32)
+
+
+@lru_cache(64)
+def limits(tolerance: float | None, letter: str) -> Array:
     if tolerance is not None and not tolerance > 0:
         raise ValueError(f"solve_contacts: tolerance is {tolerance}, expected more than 0")
-    contacts = np.shape(friction)[-1] if np.ndim(friction) else -1
-    size = np.shape(g)[-1] if np.ndim(g) else -1
-    if contacts < 0 or size != rows + 3 * contacts:
-        raise ValueError(
-            f"solve_contacts: g has the shape {np.shape(g)} and friction {np.shape(friction)}, expected (..., nr) and "
-            f"(..., nk) with nr = rows + 3 nk and rows = {rows}"
-        )
-    if (lower is None or upper is None) and rows:
-        raise ValueError(f"solve_contacts: {rows} rows of joints, but lower or upper is not given")
-    G, g = real_numbers(G, "solve_contacts: G"), real_numbers(g, "solve_contacts: g")
-    single = G.dtype == g.dtype == np.float32
-    dtype = np.dtype(np.float32 if single else np.float64)
-    mu, low, high = (
-        numbers(value, name, shape, dtype)
-        for value, name, shape in ((friction, "friction", contacts), (lower, "lower", rows), (upper, "upper", rows))
-    )
-    soft, begin = numbers(compliance, "compliance", size, dtype), numbers(start, "start", size, dtype)
-    for name, wrong, values in (("friction", mu < 0, mu), ("compliance", soft < 0, soft)):
-        if wrong.any():
-            raise ValueError(f"solve_contacts: {name} has the entry {values[wrong].flat[0]:g}, expected 0 or more")
-    if (low > high).any():
-        raise ValueError("solve_contacts: a lower end lies above its upper one")
-    options = np.array([LAWS[law], METHODS[method], max_turns], np.int32)
-    limits = np.array([TOLERANCE[dtype.char] if tolerance is None else tolerance, LEAST[dtype.char]], dtype)
-    inputs = (options, G, g, mu, low, high, soft, begin, limits)
-    return ContactImpulses(rows, *_solve_contacts.call(problem_of(rows, contacts), inputs))
-
-
-def numbers(value: ArrayLike | None, name: str, size: int, dtype: Any) -> Array:
-    """What was given, or zeros; infinite ends as what kernels take for them."""
-    if value is None:
-        return np.zeros(size, dtype)
-    return np.clip(real_numbers(value, f"solve_contacts: {name}"), -BEYOND, BEYOND).astype(dtype)
+    return np.array([TOLERANCE[letter] if tolerance is None else tolerance, LEAST[letter]], letter)
