@@ -33,10 +33,10 @@ Impulses always lie in their cones and intervals, so there is no primal one.
 from __future__ import annotations
 
 from saltus.constraints.report import Status
-from saltus.kernel import Layout, fabs, kernel, ld, less, lift, maximum, rolled, select, some, sqrt, st, zero
+from saltus.kernel import Layout, fabs, kernel, ld, less, lift, maximum, minimum, rolled, select, some, sqrt, st, zero
 from saltus.simulation.contact_admm import admm, begin_splitting
 from saltus.simulation.contact_law import COULOMB, project, within
-from saltus.simulation.contact_newton import begin, find_rates, newton, put_inside, stride, three
+from saltus.simulation.contact_newton import begin, find_rates, newton, stride, three
 from saltus.simulation.contact_path import follow
 from saltus.simulation.contact_pgs import gauss_seidel
 from saltus.spatial.algebra import Vec3
@@ -90,51 +90,57 @@ def settle(w, first, n, law, method, tolerance, least, rounds, report):
 
     `least`: the least share of its diagonal that is added to G while steps are looked for; 1e-12, in single precision
     1e-3."""
-    o, one = zero(w.delassus), lift(1.0, zero(w.delassus))
     begin(w, first, n)
-    turns = o
     if method == 0:
-        count, left = newton(w, first, n, law, tolerance, least, NEWTON_STEPS, one)
-        if some(less(tolerance, left)):
-            steps, turns = take_turns(w, first, n, law, tolerance, least, rounds, left)
-            count = count + steps
+        count, turns = take_turns(w, first, n, law, tolerance, least, rounds)
     else:
-        count, left = gauss_seidel(w, first, n, law, tolerance, rounds * ITERATIONS, one)
+        count, turns = gauss_seidel(w, first, n, law, tolerance, rounds * ITERATIONS), zero(w.delassus)
     return conclude(w, first, n, law, count, turns, tolerance, report)
 
 
 @kernel
-def take_turns(w, first, n, law, tolerance, least, rounds, best):
-    """Ways on from impulses at which the map leaves `best`; Newton's steps, and turns."""
+def take_turns(w, first, n, law, tolerance, least, rounds):
+    """Newton's method, from new starts as long as it finds no way; its steps, and how many of these there were."""
     o, one = zero(w.delassus), lift(1.0, zero(w.delassus))
-    count, turns = o, o
-    keep(w, n, less(-1.0, o))
-    begin_splitting(w, n)
-    for turn in range(rounds):
-        going = select(less(maximum(rounding(w, n), lift(tolerance, o)), best), one, o)
+    count, turns, best, going = o, o, lift(ENDLESS, o), one
+    for turn in range(rounds + 1):
+        if turn > 0:
+            start_anew(w, first, n, law, turn - 1, least, going)
+        steps, left = newton(w, first, n, law, tolerance, least, NEWTON_STEPS, going)
+        better = less(left, select(less(0.5, going), best, -one)) if turn > 0 else less(-one, o)
+        for i in range(n):
+            w.best[i] = select(better, w.impulse[i], w.best[i])
+        best, count = select(better, left, best), count + steps
+        going = select(less(best, ENDLESS), select(less(tolerance, best), one, o), o)
+        if some(less(0.5, going)):
+            back_to_best(w, n)
+            going = select(less(rounding(w, n), best), going, o)
         if not some(less(0.5, going)):
             break
-        if turn % 3 == 2:
-            admm(w, first, n, law, turn // 3, ITERATIONS, going)
-            find_rates(w, n)
-        else:
-            disorder = lift(LITTLE if turn % 2 == 0 else MUCH, o)
-            follow(w, first, n, law, disorder, turn, PATH_END * least, PATH_STEPS, going)
-        steps, left = newton(w, first, n, law, tolerance, least, NEWTON_STEPS, going)
-        better = less(left, select(less(0.5, going), best, -one))
-        keep(w, n, better)
-        best, count, turns = select(better, left, best), count + steps, turns + going
-        for i in range(n):
-            w.impulse[i] = w.best[i]
-        find_rates(w, n)
-    put_inside(w, first, n, law, one)
-    return count, turns
+        turns = turns + going
+    if some(less(0.5, turns)):
+        back_to_best(w, n)
+    return count, minimum(turns, 1.0 * rounds + o)
 
 
 @kernel
-def keep(w, n, better):
+def back_to_best(w, n):
     for i in range(n):
-        w.best[i] = select(better, w.impulse[i], w.best[i])
+        w.impulse[i] = w.best[i]
+    find_rates(w, n)
+
+
+@kernel
+def start_anew(w, first, n, law, turn, least, going):
+    """Other impulses, where a lane is `going` (1 or 0)."""
+    if turn == 0:
+        begin_splitting(w, n)
+    if turn % 3 == 2:
+        admm(w, first, n, law, turn // 3, ITERATIONS, going)
+        find_rates(w, n)
+    else:
+        disorder = lift(LITTLE if turn % 2 == 0 else MUCH, zero(w.delassus))
+        follow(w, first, n, law, disorder, turn, PATH_END * least, PATH_STEPS, going)
 
 
 @kernel

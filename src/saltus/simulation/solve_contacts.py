@@ -227,62 +227,54 @@ def solve_contacts(
     size, contacts = g.shape[-1] if g.ndim else 0, friction.shape[-1] if friction.ndim else 0
     if size != rows + 3 * contacts or not size or ((lower is None or upper is None) and rows):
         refuse_sizes(g, friction, rows, lower, upper)
-    letter = g.dtype.char
-    ends = (
-        (nothing(0, letter),) * 2
-        if lower is upper is None
-        else (numbers(lower, "lower", g), numbers(upper, "upper", g))
+    problem, options, limits, none, no_ends = prepared(rows, contacts, g.dtype.char, law, method, max_turns, tolerance)
+    low, high = (
+        (no_ends, no_ends) if lower is upper is None else (numbers(lower, "lower", g), numbers(upper, "upper", g))
     )
-    none = nothing(size, letter)
     soft = none if compliance is None else numbers(compliance, "compliance", g)
     begin = none if start is None else numbers(start, "start", g)
-    inputs = (choices(law, method, max_turns), G, g, friction, *ends, soft, begin, limits(tolerance, letter))
-    impulses, rates, report = _solve_contacts.call(problem_of(rows, contacts), inputs)
+    inputs = (options, G, g, friction, low, high, soft, begin, limits)
+    impulses, rates, report = _solve_contacts.call(problem, inputs)
     if (report[6] == INVALID) if report.ndim == 1 else (report[..., 6] == INVALID).any():
-        refuse_values(friction, soft, ends)
+        refuse_values(friction, soft, low, high)
     return ContactImpulses(impulses, rates, report, rows)
+
+
+@lru_cache(256)
+def prepared(
+    rows: int, contacts: int, letter: str, law: str, method: str, max_turns: int, tolerance: float | None
+) -> tuple[ContactProblem, Any, Array, Array, Array]:
+    """What follows from sizes and choices: the problem, `options` and `limits` of the kernel, zeros for what is not given."""
+    for name, value, known in (("law", law, LAWS), ("method", method, METHODS)):
+        if value not in known:
+            raise ValueError(f"solve_contacts: {name} is {value!r}, expected one of {', '.join(map(repr, known))}")
+    if max_turns < 0:
+        raise ValueError(f"solve_contacts: max_turns is {max_turns}, expected 0 or more")
+    if tolerance is not None and not tolerance > 0:
+        raise ValueError(f"solve_contacts: tolerance is {tolerance}, expected more than 0")
+    options = np.array([LAWS[law], METHODS[method], max_turns], np.int32)
+    limits = np.array([TOLERANCE[letter] if tolerance is None else tolerance, LEAST[letter]], letter)
+    return problem_of(rows, contacts), options, limits, np.zeros(rows + 3 * contacts, letter), np.zeros(0, letter)
 
 
 def refuse_sizes(g: Array, friction: Array, rows: int, lower: ArrayLike | None, upper: ArrayLike | None) -> None:
     if rows and (lower is None or upper is None):
         raise ValueError(f"solve_contacts: {rows} rows of joints, but no {'lower' if lower is None else 'upper'} ends")
     raise ValueError(
-        f"solve_contacts: g has the shape {g.shape} and friction {friction.shape}, expected (..., {rows} + 3 nk) and (..., nk)"
+        f"solve_contacts: g has the shape {g.shape} and friction {friction.shape}, "
+        f"expected (..., {rows} + 3 nk) and (..., nk)"
     )
 
 
-def refuse_values(friction: Array, compliance: Array, ends: tuple[Array, Array]) -> None:
+def refuse_values(friction: Array, compliance: Array, lower: Array, upper: Array) -> None:
     """Say what no contact can have; nothing, if that is not why there is no answer."""
     for name, values in (("friction", friction), ("compliance", compliance)):
         if (values < 0).any():
             raise ValueError(f"solve_contacts: {name} has the entry {values[values < 0].flat[0]:g}, expected 0 or more")
-    if (ends[0] > ends[1]).any():
+    if (lower > upper).any():
         raise ValueError("solve_contacts: a row's lower end lies above its upper one")
 
 
 def numbers(value: ArrayLike, name: str, like: Array) -> Array:
     """An array of the same type of numbers; infinite ones as what kernels take for them."""
     return np.clip(real_numbers(value, f"solve_contacts: {name}"), -BEYOND, BEYOND).astype(like.dtype)
-
-
-@lru_cache(64)
-def nothing(size: int, letter: str) -> Array:
-    return np.zeros(size, letter)
-
-
-@lru_cache(64)
-def choices(law: str, method: str, max_turns: int) -> Any:
-    """`options` of the kernel."""
-    for name, value, known in (("law", law, LAWS), ("method", method, METHODS)):
-        if value not in known:
-            raise ValueError(f"solve_contacts: {name} is {value!r}, expected one of {', '.join(map(repr, known))}")
-    if max_turns < 0:
-        raise ValueError(f"solve_contacts: max_turns is {max_turns}, expected 0 or more")
-    return np.array([LAWS[law], METHODS[method], max_turns], np.int32)
-
-
-@lru_cache(64)
-def limits(tolerance: float | None, letter: str) -> Array:
-    if tolerance is not None and not tolerance > 0:
-        raise ValueError(f"solve_contacts: tolerance is {tolerance}, expected more than 0")
-    return np.array([TOLERANCE[letter] if tolerance is None else tolerance, LEAST[letter]], letter)
