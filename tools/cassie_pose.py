@@ -60,7 +60,9 @@ def statics(robot: sl.Model, q: Array) -> tuple[Array, Array]:
     ground = np.concatenate([rows(f"{side}_sole_{k}") for side in SIDES for k in range(2)])
     held = [*sl.motors_of(robot), *np.flatnonzero(robot.stiffness)]
     columns = np.concatenate([np.eye(robot.nv)[held], loops, ground]).T
-    cheap = np.r_[np.full(len(held) + len(loops), 1e-3), np.ones(len(ground))]  # what the smallest forces are counted by
+    cheap = np.r_[
+        np.full(len(held) + len(loops), 1e-3), np.ones(len(ground))
+    ]  # what the smallest forces are counted by
     found = np.linalg.lstsq(columns / cheap, sl.gravity(robot, q), rcond=1e-10)[0] / cheap
     tau = np.zeros(robot.nv)
     tau[held] = found[: len(held)]

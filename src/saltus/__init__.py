@@ -113,6 +113,8 @@ from saltus.model.manifold import difference, distance, integrate, interpolate, 
 from saltus.model.manifold_jacobians import difference_jacobians, integrate_jacobians
 from saltus.model.parameters import inertial_parameters, vary_inertia
 from saltus.simulation import (
+    ContactImpulses,
+    ContactResiduals,
     Drift,
     Interrupted,
     Motion,
@@ -130,6 +132,7 @@ from saltus.simulation import (
     constraint_drift,
     motors_of,
     rollout,
+    solve_contacts,
     step_derivatives,
     task_torques,
 )
@@ -148,6 +151,8 @@ __all__ = [
     "Constraint",
     "ConstraintAccelerationDerivatives",
     "Contact",
+    "ContactImpulses",
+    "ContactResiduals",
     "Contacts",
     "Drift",
     "Frame",
@@ -261,6 +266,7 @@ __all__ = [
     "second_directional",
     "self_distance",
     "set_threads",
+    "solve_contacts",
     "specialise",
     "step_derivatives",
     "task_torques",

@@ -73,8 +73,8 @@ class FieldSpec(NamedTuple):
 class Layout:
     """Records of named, typed fields: `Layout(nj={"velocity": Motion}, nv={"bias": None})`.
 
-    A group is named by the size that counts its records; the class None stands for one number, and int, in workspaces, for an
-    integer, which is the same in all lanes.
+    A group is named by the size that counts its records; the class None stands for one number, and int, in workspaces, for
+    an integer, which is the same in all lanes.
     """
 
     def __init__(self, **groups: Mapping[str, type | None]) -> None:

@@ -5,10 +5,13 @@ from saltus.simulation.conservation import Drift, conservation_drift
 from saltus.simulation.constraint_drift import constraint_drift
 from saltus.simulation.rollout import Interrupted, RolloutError, Trajectory, rollout
 from saltus.simulation.simulator import Motion, Push, Simulator, Step
+from saltus.simulation.solve_contacts import ContactImpulses, ContactResiduals, solve_contacts
 from saltus.simulation.step_derivatives import StepDerivatives, step_derivatives
 from saltus.simulation.task_space import Task, center_of_mass_task, motors_of, task_torques
 
 __all__ = [
+    "ContactImpulses",
+    "ContactResiduals",
     "Drift",
     "Interrupted",
     "Motion",
@@ -26,6 +29,7 @@ __all__ = [
     "constraint_drift",
     "motors_of",
     "rollout",
+    "solve_contacts",
     "step_derivatives",
     "task_torques",
 ]

@@ -28,6 +28,17 @@ from saltus.simulation.contact_newton import set_three, three
 PROXIMAL = 1e-6
 """eta"""
 
+DAMPINGS = (1.0, 0.1, 0.01, 0.3, 0.03)
+"""rho in turn."""
+
+
+@kernel
+def damping(turn):
+    rho = DAMPINGS[0]
+    for k in (1, 2, 3, 4):
+        rho = DAMPINGS[k] if turn % 5 == k else rho
+    return rho
+
 
 @kernel
 def begin_splitting(w, n):
@@ -36,8 +47,9 @@ def begin_splitting(w, n):
 
 
 @kernel
-def admm(w, first, n, law, rho, iterations, going):
+def admm(w, first, n, law, turn, iterations, going):
     """So many iterations from where the last ones have led; then `impulse` is z, where a lane is `going` (1 or 0)."""
+    rho = damping(turn)
     for i in range(n):
         for j in range(i + 1):
             st(w.system, i * n + j, ld(w.delassus, i * n + j))

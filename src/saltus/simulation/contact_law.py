@@ -2,14 +2,14 @@
 
     x = P(x - r u),      u = G x + g
 
-A row of a joint (a limit, dry friction, a loop) has an interval: P clamps. A contact has three rows, normal and two tangents,
-and one of two laws, tau = (n, t) being what is projected and mu its coefficient of friction:
+A row of a joint (a limit, dry friction, a loop) has an interval: P clamps. A contact has three rows, normal and two
+tangents, and one of two laws, tau = (n, t) being what is projected and mu its coefficient of friction:
 
     Coulomb   P = (max(n, 0), t held to the disc of radius mu max(n, 0))        sliding and sticking as they are
     convex    P = the nearest point of the cone |t| <= mu n                     MuJoCo's relaxation: what slides lifts off
 
-Zeros of the first map are those of the complementarity problem with de Saxce's correction, and it has no corner where a sliding
-contact stands; those of the second minimise 1/2 x^T G x + g^T x over the cones. `project` gives P, `slope` its derivative Q,
+Zeros of the first map are those of the complementarity problem with de Saxce's correction, and it has no corner where a
+sliding contact stands; those of the second minimise 1/2 x^T G x + g^T x over the cones. `project` gives P, `slope` its derivative Q,
 an element of the generalised Jacobian where it has a corner.
 
 Reference: P. Alart, A. Curnier, A mixed formulation for frictional contact problems prone to Newton like solution methods

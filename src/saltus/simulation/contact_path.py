@@ -5,8 +5,8 @@
 At a = 1 each contact is alone, and x = P(home) is the only solution; at a = 0 stands the problem itself. In between all
 impulses stay bounded, and solutions lie on a curve without ends: it leads from one to the other, though sometimes back for a
 while. Its direction is dx / d(1 - a) = (H_x)^-1 Q (tau - home), towards lesser a where H_x has a positive determinant, away
-from it where the determinant is negative. Each step goes straight ahead, by what the last ones have borne, and comes back to
-the curve by the shortest Newton steps, in x (weighed by D) and in log a. Corners, where a contact begins to stick or slide or
+from it where the determinant is negative. Each step goes straight ahead, by what the last ones have borne, and comes back
+to the curve by the shortest Newton steps, in x (weighed by D) and in log a. Corners, where a contact begins to stick or slide or
 opens, make steps short, and home is chosen so that no two corners coincide: near where a solution is thought to be, with
 disorder.
 
@@ -20,7 +20,8 @@ That finds solutions where Newton's method, near as it may begin, does not. A st
 | `step`, `along` | -(H_x)^-1 H, and the direction there | n |
 | `passed`, `ahead` | the last point on the curve, and the direction there | n |
 
-Reference: E. Allgower, K. Georg, Introduction to numerical continuation methods (2003), chapters 2 and 12: without smoothness.
+Reference: E. Allgower, K. Georg, Introduction to numerical continuation methods (2003), chapters 2 and 12: what
+is not smooth.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ FIRST, LONGEST, SHORTEST = 0.5, 1e3, 1e-7
 LONGER, SHORTER, BORNE = 2.0, 0.4, 0.7
 """By how much a step changes: after one that was easily borne, was not, just so."""
 
-EASY, TRIES = 2.5, 8.5
+EASY, TRIES = 3.5, 12.5
 """How many corrections make a step easy, and when it is given up."""
 
 CLOSE = 1e-2

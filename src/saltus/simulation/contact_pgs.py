@@ -12,36 +12,39 @@ There always is one: |x_t| - mu x_n is negative for large s, and if it is not fo
 the Illinois rule). Each sweep costs O(n^2), and no matrix is factored; where masses differ much, or contacts stand on each
 other, very many sweeps are needed.
 
-Reference: J. Moreau, Numerical aspects of the sweeping process (1999); F. Bertails-Descoubes, F. Cadoux, G. Daviet, V. Acary,
-A nonsmooth Newton solver for capturing exact Coulomb friction in fiber assemblies (2011), section 4, for exact local
+Reference: J. Moreau, Numerical aspects of the sweeping process (1999); F. Bertails-Descoubes, F. Cadoux, G. Daviet,
+V. Acary, A nonsmooth Newton solver for capturing exact Coulomb friction in fiber assemblies (2011), section 4, for exact local
 solutions.
 """
 
 from __future__ import annotations
 
-from saltus.kernel import kernel, ld, less, maximum, select, some, sqrt, zero
-from saltus.simulation.contact_law import COULOMB, project, within
-from saltus.simulation.contact_newton import judge, three
+from saltus.kernel import kernel, ld, less, lift, maximum, select, some, sqrt, zero
+from saltus.simulation.contact_law import COULOMB, NOTHING, project, within
+from saltus.simulation.contact_newton import find_rates, judge, put_inside, three
 from saltus.spatial.algebra import Vec3
 
 ROOT_STEPS = 14
 """Steps of the Illinois rule: it gains half as many digits again in each."""
+
+SHARE = 0.5
+"""Of 1 / D, for a step of the convex law: entries of D are a third of what a contact's block may have."""
 
 SINGULAR = 1e-12
 """The share of its inertia by which a contact's tangents always move."""
 
 
 @kernel
-def gauss_seidel(w, first, n, law, tolerance, most, going):
-    """Sweeps from `impulse` on, at most so many, where a lane is `going` (1 or 0); how many, and what the map leaves."""
-    o = zero(w.delassus)
-    count, left = o, o
+def gauss_seidel(w, first, n, law, tolerance, most):
+    """Sweeps from `impulse` on, at most so many; how many there were."""
+    o, one = zero(w.delassus), lift(1.0, zero(w.delassus))
+    count, going = o, one
     for i in range(n):
-        w.step[i], w.change[i], w.home[i] = o, o, o
+        w.home[i] = o
+    put_inside(w, first, n, law, one)
     for _ in range(most):
-        _, worst = judge(w, first, n, law, None, o)
-        left = select(less(0.5, going), sqrt(worst), left)
-        going = select(less(tolerance, left), going, o)
+        _, left = judge(w, first, n, law, None, o)
+        going = select(less(tolerance * tolerance, left), going, o)
         if not some(less(0.5, going)):
             break
         count = count + going
@@ -53,11 +56,12 @@ def gauss_seidel(w, first, n, law, tolerance, most, going):
             if law == COULOMB:
                 step = alone(w, n, i, x, u) - x
             else:
-                step = project(law, w.friction[i], x - u * w.inverse[i]) - x
+                step = project(law, w.friction[i], x - u * (SHARE * w.inverse[i])) - x
             move(w, n, i, step.x * going)
             move(w, n, i + 1, step.y * going)
             move(w, n, i + 2, step.z * going)
-    return count, left
+    find_rates(w, n)
+    return count
 
 
 @kernel
@@ -87,12 +91,12 @@ def alone(w, n, i, x, u):
     y, z = slid(syy, syz, szz, by, bz, o)
     at_low = sqrt(y * y + z * z) - mu * (normal - hy * y - hz * z)
     size, lever = sqrt(by * by + bz * bz), sqrt(hy * hy + hz * hz)
-    high = size * (1.0 + mu * lever) / (mu * normal + 1e-12 * size + 1e-300)
+    high = size * (1.0 + mu * lever) / (mu * normal + 1e-12 * size + NOTHING)
     yh, zh = slid(syy, syz, szz, by, bz, high)
     at_high = sqrt(yh * yh + zh * zh) - mu * (normal - hy * yh - hz * zh)
     sticks = less(at_low, o)
     for _ in range(ROOT_STEPS):
-        middle = low + (high - low) * within(at_low / (at_low - at_high + 1e-300), 1e-3 + o, 1.0 - 1e-3 + o)
+        middle = low + (high - low) * within(at_low / (at_low - at_high + NOTHING), 1e-3 + o, 1.0 - 1e-3 + o)
         ym, zm = slid(syy, syz, szz, by, bz, middle)
         at = sqrt(ym * ym + zm * zm) - mu * (normal - hy * ym - hz * zm)
         above = less(o, at)  # so the root lies beyond
@@ -102,7 +106,7 @@ def alone(w, n, i, x, u):
         yh, zh = select(above, yh, ym), select(above, zh, zm)
     y, z = select(sticks, y, yh), select(sticks, z, zh)
     found = maximum(normal - hy * y - hz * z, o)
-    share = within(mu * found / (sqrt(y * y + z * z) + 1e-300), o, 1.0 + o)
+    share = within(mu * found / (sqrt(y * y + z * z) + NOTHING), o, 1.0 + o)
     closes = less(q.x, o)
     return Vec3(select(closes, found, o), select(closes, y * share, o), select(closes, z * share, o))
 
