@@ -27,10 +27,11 @@ from saltus.collision.polytopes import give, meet_polytope
 from saltus.collision.self_pairs import meet_each_other
 from saltus.collision.slots import clear
 from saltus.collision.tables import CAPSULE, FAR, SPHERE
-from saltus.kernel import fabs, kernel, less, lift, maximum, minimum, select, some
+from saltus.kernel import fabs, kernel, less, lift, maximum, minimum, rolled, select, some
 from saltus.spatial.algebra import turn_back
 
 
+@rolled
 @kernel
 def find_contacts(tree, w):
     """Fills `point`, `normal`, `gap`, `grip`, `bounce` of all slots; `place` and `origin` are given."""

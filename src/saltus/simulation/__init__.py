@@ -3,8 +3,10 @@
 from saltus.simulation.commands import OverTime, PDTargets
 from saltus.simulation.conservation import Drift, conservation_drift
 from saltus.simulation.constraint_drift import constraint_drift
+from saltus.simulation.job import Push
+from saltus.simulation.motion import Motion, Step
 from saltus.simulation.rollout import Interrupted, RolloutError, Trajectory, rollout
-from saltus.simulation.simulator import Motion, Push, Simulator, Step
+from saltus.simulation.simulator import Simulator
 from saltus.simulation.solve_contacts import ContactImpulses, ContactResiduals, solve_contacts
 from saltus.simulation.step_derivatives import StepDerivatives, step_derivatives
 from saltus.simulation.task_space import Task, center_of_mass_task, motors_of, task_torques

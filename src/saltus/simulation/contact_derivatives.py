@@ -25,7 +25,7 @@ import numpy as np
 from saltus.arrays import Array
 from saltus.collision.contacts import find_contacts
 from saltus.derivatives.forward import coordinate_rates
-from saltus.kernel import declare, kernel, ld, st, zero
+from saltus.kernel import declare, kernel, ld, st, tail, zero
 from saltus.kernel.sloped import Sloped
 from saltus.model.manifold import integrate
 from saltus.model.manifold_jacobians import integrate_jacobians
@@ -33,7 +33,7 @@ from saltus.model.model import Model
 from saltus.simulation.commands import PDTargets
 from saltus.simulation.contact_newton import assemble, begin, eliminate, find_rates
 from saltus.simulation.contact_rows import find_rows
-from saltus.simulation.contact_step import WORK, add_impulses, begin_step, recall
+from saltus.simulation.contact_step import PER_STEP, WORK, add_impulses, begin_from, begin_step, recall
 from saltus.simulation.simulated import TABLES
 from saltus.simulation.step_derivatives import StepDerivatives
 
@@ -61,27 +61,23 @@ def polish(w, first, n, law):
 
 @declare(
     TABLES,
-    inputs={
-        "plan": "2 int", "pushed": "npush int", "q": "nq", "v": "nv", "impulses": "nx", "dt": "1", "surface": "2",
-        "acting": "2", "effort": "nv", "at": "npush 3", "push": "npush 3", "tau": "nv",
-        "target": "nq optional", "kp": "nv optional", "kd": "nv optional",
+    inputs={"plan": "2 int", "pushed": "npush int"} | PER_STEP | {
+        "at": "npush 3", "push": "npush 3", "tau": "nv", "target": "nq optional", "kp": "nv optional", "kd": "nv optional",
     },
     outputs={"after": "nv"},
     work=WORK,
     inverts_inertia=True,
 )  # fmt: skip
 def _contact_velocities(
-    tree, plan, pushed, q, v, impulses, dt, surface, acting, effort, at, push, tau, target, kp, kd, w, after
+    tree, plan, pushed, q, v, held, touch, settings, effort, at, push, tau, target, kp, kd, w, after
 ):
     """Velocities after a step whose impulses are known. `plan`: law, pushes."""
-    h = ld(dt, 0)
-    for x in range(tree.nx):
-        w.kept[x] = ld(impulses, x)
-    begin_step(tree, q, v, h, tau, target, kp, kd, acting, effort, plan[1], pushed, at, push, w)
+    begin_from(tree, held, w)
+    begin_step(tree, q, v, settings, tau, target, kp, kd, effort, plan[1], pushed, at, push, w)
     w.origin[0] = w.place[0].p * -1.0
     find_contacts(tree, w)
-    first, n, _ = find_rows(tree, q, v, h, surface, w)
-    recall(tree, first, n, w)
+    first, n, _ = find_rows(tree, q, v, ld(settings, 0), tail(settings, 3), w)
+    recall(tree, first, n, 0, touch, w)
     polish(w, first, n, plan[0])
     add_impulses(tree, n, w)
     for k in range(tree.nv):
@@ -89,7 +85,7 @@ def _contact_velocities(
 
 
 def differentiate_step(problem: Any, dt: float, given: dict[str, Any]) -> StepDerivatives:
-    """Of a step whose `impulses` are known; `given`: what the kernel takes, by name."""
+    """Of a step whose impulses are known; `given`: what the kernel takes, by name."""
     nv, model = problem.nv, problem.model
     q, v, tau = (given[name] for name in ("q", "v", "tau"))
     leading = np.broadcast_shapes(q.shape[:-1], v.shape[:-1], tau.shape[:-1])
@@ -131,11 +127,11 @@ def difference_step(
     model = simulator.model
     nv = model.nv
     steps = DISTANCE * np.concatenate([np.eye(3 * nv), -np.eye(3 * nv), np.zeros((1, 3 * nv))])
-    q, v, start = (x[..., None, :] for x in state)
+    q, v = (x[..., None, :] for x in state[:2])
     torques = torques[..., None, :] + steps[:, 2 * nv :]
     moved = replace(tau, tau=torques) if isinstance(tau, PDTargets) else torques
     after = simulator.step(
-        integrate(model, q, steps[:, :nv]), v + steps[:, nv : 2 * nv], moved, start=start, pushes=pushes,
+        integrate(model, q, steps[:, :nv]), v + steps[:, nv : 2 * nv], moved, pushes=pushes,
         friction=np.asarray(friction)[..., None],
     ).v  # fmt: skip
     slopes = (after[..., : 3 * nv, :] - after[..., 3 * nv : 6 * nv, :]) / (2.0 * DISTANCE)

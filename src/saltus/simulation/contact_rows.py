@@ -108,29 +108,37 @@ def contact_rows(tree, h, first, surface, w):
     o = lift(0.0, h)
     r, crowded, held = first + 0, o, tree.nm + tree.nrub + tree.nlimit
     for s in range(tree.nslot):
-        gap, n, p = w.gap[s], w.normal[s], w.point[s]
-        a, b = tree.slot_a[s], tree.slot_b[s]
-        va, vb = w.velocity[a], w.velocity[b]
-        closing = dot(n, vb.lin + cross(vb.ang, p) - va.lin - cross(va.ang, p))
-        if some(less(gap, NEAR + 2.0 * h * fabs(closing))):
-            if r + 3 > first + 3 * tree.nmost:
-                crowded = lift(1.0, h)
-            else:
-                contact_row(tree, w, r, a, b, n, p)
-                t = tangent(n)
-                contact_row(tree, w, r + 1, a, b, t, p)
-                contact_row(tree, w, r + 2, a, b, cross(n, t), p)
-                bounce = select(less(gap, NEAR + o), maximum(closing, o) * w.bounce[s], o)
-                u = rate(tree, w, r, w.speed)
-                w.free[r] = u + select(less(o, bounce), bounced(gap, h, u, bounce), allowed(gap, h))
-                w.free[r + 1] = rate(tree, w, r + 1, w.speed)
-                w.free[r + 2] = rate(tree, w, r + 2, w.speed)
-                w.friction[r], w.softness[r] = w.grip[s] * ld(surface, 0), ld(surface, 1) / (h * h)
-                w.place_of[r], w.slot[r] = held + 3 * s, s
-                for d in range(3):
-                    join_ways(tree, w, r + d, a, b)
-                r = r + 3
+        if some(less(w.gap[s], tree.margin[0])):
+            gap, n, p = w.gap[s], w.normal[s], w.point[s]
+            a, b = tree.slot_a[s], tree.slot_b[s]
+            va, vb = w.velocity[a], w.velocity[b]
+            closing = dot(n, vb.lin + cross(vb.ang, p) - va.lin - cross(va.ang, p))
+            if some(less(gap, NEAR + 2.0 * h * fabs(closing))):
+                if r + 3 > first + 3 * tree.nmost:
+                    crowded = lift(1.0, h)
+                else:
+                    add_contact(tree, w, s, r, a, b, closing, surface, h)
+                    w.place_of[r], w.slot[r] = held + 3 * s, s
+                    r = r + 3
     return r, crowded
+
+
+@kernel
+def add_contact(tree, w, s, r, a, b, closing, surface, h):
+    """The rows of contact s, from r on."""
+    o, gap, n, p = lift(0.0, h), w.gap[s], w.normal[s], w.point[s]
+    t = tangent(n)
+    contact_row(tree, w, r, a, b, n, p)
+    contact_row(tree, w, r + 1, a, b, t, p)
+    contact_row(tree, w, r + 2, a, b, cross(n, t), p)
+    bounce = select(less(gap, NEAR + o), maximum(closing, o) * w.bounce[s], o)
+    u = rate(tree, w, r, w.speed)
+    w.free[r] = u + select(less(o, bounce), bounced(gap, h, u, bounce), allowed(gap, h))
+    w.free[r + 1] = rate(tree, w, r + 1, w.speed)
+    w.free[r + 2] = rate(tree, w, r + 2, w.speed)
+    w.friction[r], w.softness[r] = w.grip[s] * ld(surface, 0), ld(surface, 1) / (h * h)
+    for d in range(3):
+        join_ways(tree, w, r + d, a, b)
 
 
 @kernel

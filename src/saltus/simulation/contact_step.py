@@ -41,6 +41,8 @@ WORK = ROW_WORK.extended(
     nvv={"M": None},
     nvp={"pull": None},
     nx={"kept": None},
+    nmost={"known_place": int},
+    one={"known": int},
     nsaid={"said": None},
 )
 
@@ -119,13 +121,38 @@ def add_impulses(tree, n, w):
 
 @rolled
 @kernel
-def recall(tree, first, n, w):
-    """Impulses to begin with: those kept, of contacts along their normals and tangents."""
+def begin_from(tree, held, w):
+    """Impulses of joints' rows, to begin with; of contacts there is a list, in which `recall` looks once."""
+    for x in range(tree.nx):
+        w.kept[x] = zero(held)
+    for x in range(tree.nheld):
+        w.kept[x] = ld(held, x)
+    w.known[0] = 0
+
+
+@kernel
+def listed_impulse(tree, touch, s):
+    """The impulse of contact s in a list of contacts and their impulses."""
+    x = Vec3(zero(touch), zero(touch), zero(touch))
+    for e in range(tree.nmost):
+        apart = ld(touch, 4 * e) - s
+        x = x + ld(touch, 4 * e + 1, Vec3) * select(less(apart * apart, 0.25), lift(1.0, apart), 0.0 * apart)
+    return x
+
+
+@rolled
+@kernel
+def recall(tree, first, n, age, touch, w):
+    """Impulses to begin with: those kept, of contacts along their normals and tangents; at the age 0 those of a list."""
     for r in range(first):
         w.impulse[r] = w.kept[w.place_of[r]]
     for r in range(first, n, 3):
-        at, normal = w.place_of[r], w.normal[w.slot[r]]
-        x, t = Vec3(w.kept[at], w.kept[at + 1], w.kept[at + 2]), tangent(normal)
+        s = w.slot[r]
+        at, normal, t = w.place_of[r], w.normal[s], tangent(w.normal[s])
+        if age == 0:
+            x = listed_impulse(tree, touch, s)
+        else:
+            x = Vec3(w.kept[at], w.kept[at + 1], w.kept[at + 2])
         set_three(w.impulse, r, Vec3(dot(normal, x), dot(t, x), dot(cross(normal, t), x)))
 
 
@@ -133,29 +160,49 @@ def recall(tree, first, n, w):
 @kernel
 def keep(tree, first, n, w, report):
     """Impulses that were found, of contacts along the world's axes; and where the worst row is, among all there are."""
-    worst, place = ld(report, 5), -lift(1.0, zero(report))
-    for x in range(tree.nx):
-        w.kept[x] = zero(report)
+    worst, place, none = ld(report, 5), -lift(1.0, zero(report)), zero(report)
+    for r in range(w.known[0]):
+        set_three(w.kept, w.known_place[r], Vec3(none, none, none))
+    for x in range(tree.nheld):
+        w.kept[x] = none
     for r in range(first):
         w.kept[w.place_of[r]] = w.impulse[r]
         place = select(less(r - 0.5, worst), lift(1.0 * w.place_of[r], worst), place)
+    known = 0
     for r in range(first, n, 3):
         at, normal, x = w.place_of[r], w.normal[w.slot[r]], three(w.impulse, r)
         t = tangent(normal)
         set_three(w.kept, at, normal * x.x + t * x.y + cross(normal, t) * x.z)
         place = select(less(r - 0.5, worst), lift(1.0 * at, worst), place)
+        w.known_place[known], known = at, known + 1
+    w.known[0] = known
     st(report, 5, place)
 
 
+@rolled
 @kernel
-def step_on(tree, plan, q, v, h, tolerance, surface, w, new_q, new_v, new_tau, report):
-    """One step under the forces in `rest` and their slopes; impulses begin with those in `kept`, and are left there."""
-    o = zero(q)
+def write_impulses(tree, w, held, touch):
+    """Of joints' rows, and a list of contacts: which, -1 for none, and their impulses along the world's axes."""
+    for x in range(tree.nheld):
+        st(held, x, w.kept[x])
+    for e in range(tree.nmost):
+        which, x = -lift(1.0, zero(held)), Vec3(zero(held), zero(held), zero(held))
+        if e < w.known[0]:
+            at = w.known_place[e]
+            which, x = which * 0.0 + (at - tree.nheld) // 3, Vec3(w.kept[at], w.kept[at + 1], w.kept[at + 2])
+        st(touch, 4 * e, which)
+        st(touch, 4 * e + 1, x)
+
+
+@kernel
+def step_on(tree, law, method, rounds, q, v, settings, age, touch, w, new_q, new_v, new_tau, report):
+    """One step under the forces in `rest` and their slopes; impulses are left in `kept`. `age`: steps since `begin_from`."""
+    o, h = zero(q), ld(settings, 0)
     w.origin[0] = w.place[0].p * -1.0
     find_contacts(tree, w)
-    first, n, crowded = find_rows(tree, q, v, h, surface, w)
-    recall(tree, first, n, w)
-    settle(w, first, n, plan[2], plan[3], ld(tolerance, 0), ld(tolerance, 1), plan[4], report)
+    first, n, crowded = find_rows(tree, q, v, h, tail(settings, 3), w)
+    recall(tree, first, n, age, touch, w)
+    settle(w, first, n, law, method, ld(settings, 1), ld(settings, 2), rounds, report)
     keep(tree, first, n, w, report)
     add_impulses(tree, n, w)
     total = o
@@ -170,10 +217,11 @@ def step_on(tree, plan, q, v, h, tolerance, surface, w, new_q, new_v, new_tau, r
 
 
 @kernel
-def begin_step(tree, q, v, h, tau, target, kp, kd, acting, effort, count, pushed, at, push, w):
+def begin_step(tree, q, v, settings, tau, target, kp, kd, effort, count, pushed, at, push, w):
     """Up to v_free."""
+    h = ld(settings, 0)
     move_bodies(tree, q, v, w)
-    drive(tree, q, v, h, tau, target, kp, kd, acting, effort, w)
+    drive(tree, q, v, h, tau, target, kp, kd, tail(settings, 5), effort, w)
     push_bodies(tree, count, pushed, at, push, w)
     collect_bodies(tree, q, w.rest, w, w.M, w.rest)
     move_freely(tree, v, h, w)
@@ -191,29 +239,55 @@ def gather(said, worst):
     st(worst, 5, place)
 
 
+PER_STEP = {"q": "nq", "v": "nv", "held": "nheld", "touch": "nmost 4", "settings": "7", "effort": "nv"}
+"""Inputs: the state; impulses to begin with, of joints' rows and in a list of contacts (`write_impulses`); what steps need;
+limits of motors. Settings: dt, tolerance, least share of the diagonal (settle), factor of friction, compliance, whether
+springs act, and dampers (1 or 0)."""
+
+
 @declare(
     TABLES,
-    inputs={
-        "plan": "6 int", "clock": "ticks int", "record": "rows int", "pushed": "npush int",
-        "q": "nq", "v": "nv", "start": "nx", "dt": "1", "tolerance": "2",
-        "surface": "2", "acting": "2", "effort": "nv",
-        "at": "npush 3", "push": "ticks npush 3", "tau": "ticks nv",
-        "target": "ticks nq optional", "kp": "ticks nv optional", "kd": "ticks nv optional",
+    inputs={"plan": "3 int"} | PER_STEP | {
+        "tau": "nv", "target": "nq optional", "kp": "nv optional", "kd": "nv optional",
     },
-    outputs={"qs": "rows nq", "vs": "rows nv", "taus": "rows nv", "impulses": "rows nx", "reports": "rows 7"},
+    outputs={"qs": "nq", "vs": "nv", "taus": "nv", "helds": "nheld", "touches": "nmost 4", "report": "7"},
+    work=WORK,
+    inverts_inertia=True,
+    own_code=HEAVY,
+)  # fmt: skip
+def _contact_step(
+    tree, plan, q, v, held, touch, settings, effort, tau, target, kp, kd, w, qs, vs, taus, helds, touches, report
+):
+    """One step. `plan`: law, method, turns of the solver."""
+    begin_from(tree, held, w)
+    begin_step(tree, q, v, settings, tau, target, kp, kd, effort, 0, plan, held, held, w)
+    step_on(tree, plan[0], plan[1], plan[2], q, v, settings, 0, touch, w, qs, vs, taus, report)
+    write_impulses(tree, w, helds, touches)
+
+
+@declare(
+    TABLES,
+    inputs={"plan": "6 int", "clock": "ticks int", "record": "rows int", "pushed": "npush int"} | PER_STEP | {
+        "at": "npush 3", "push": "ticks npush 3",
+        "tau": "ticks nv", "target": "ticks nq optional", "kp": "ticks nv optional", "kd": "ticks nv optional",
+    },
+    outputs={
+        "qs": "rows nq", "vs": "rows nv", "taus": "rows nv", "helds": "rows nheld", "touches": "rows nmost 4",
+        "reports": "rows 7",
+    },
     work=WORK,
     inverts_inertia=True,
     own_code=HEAVY,
 )  # fmt: skip
 def _contact_steps(
-    tree, plan, clock, record, pushed, q, v, start, dt, tolerance, surface, acting, effort, at, push, tau, target, kp, kd, w,
-    qs, vs, taus, impulses, reports,
+    tree, plan, clock, record, pushed, q, v, held, touch, settings, effort, at, push, tau, target, kp, kd, w,
+    qs, vs, taus, helds, touches, reports,
 ):  # fmt: skip
-    """`plan`: steps for each tick of the clock, steps for each row that is recorded, law, method, rounds of ADMM, pushes."""
-    nq, nv, nx, h = tree.nq, tree.nv, tree.nx, ld(dt, 0)
-    hold, every, goal, p, d = plan[0], plan[1], target, kp, kd
-    for x in range(nx):
-        w.kept[x] = ld(start, x)
+    """Many steps. `plan`: law, method, turns of the solver, steps for each tick of the clock, steps for each row that is
+    recorded, pushes."""
+    nq, nv = tree.nq, tree.nv
+    hold, every, goal, p, d = plan[3], plan[4], target, kp, kd
+    begin_from(tree, held, w)
     for row in range(record[0]):
         new_q, new_v, new_tau = tail(qs, row * nq), tail(vs, row * nv), tail(taus, row * nv)
         worst = tail(reports, row * REPORT)
@@ -224,9 +298,10 @@ def _contact_steps(
             if target is not None:
                 goal, p, d = tail(target, tick * nq), tail(kp, tick * nv), tail(kd, tick * nv)
             now, pull = tail(tau, tick * nv), tail(push, 3 * tick * plan[5])
-            begin_step(tree, q, v, h, now, goal, p, d, acting, effort, plan[5], pushed, at, pull, w)
-            step_on(tree, plan, q, v, h, tolerance, surface, w, new_q, new_v, new_tau, w.said)
+            begin_step(tree, q, v, settings, now, goal, p, d, effort, plan[5], pushed, at, pull, w)
+            step_on(
+                tree, plan[0], plan[1], plan[2], q, v, settings, row + step, touch, w, new_q, new_v, new_tau, w.said
+            )
             q, v = new_q, new_v
             gather(w.said, worst)
-        for x in range(nx):
-            st(impulses, row * nx + x, w.kept[x])
+        write_impulses(tree, w, tail(helds, row * tree.nheld), tail(touches, 4 * row * tree.nmost))

@@ -69,7 +69,7 @@ class Trajectory:
 class Interrupted(KeyboardInterrupt):
     """Ctrl-C during a rollout. `trajectory` holds the states until then."""
 
-    def __init__(self, trajectory: Trajectory) -> None:
+    def __init__(self, trajectory: Any) -> None:
         super().__init__(f"rollout: interrupted at {trajectory.t[-1]:g} s")
         self.trajectory = trajectory
 
@@ -80,7 +80,7 @@ class RolloutError(ValueError):
     `trajectory` holds the states until then; torques and forces that are not known at the last of them are NaN.
     """
 
-    def __init__(self, trajectory: Trajectory, dt: float, cause: ValueError) -> None:
+    def __init__(self, trajectory: Any, dt: float, cause: ValueError) -> None:
         super().__init__(
             f"rollout: could not go on after {trajectory.t[-1]:g} s: {cause}; if the motion diverges, a dt smaller than "
             f"{dt:g} s may help"

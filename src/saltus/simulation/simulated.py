@@ -38,16 +38,18 @@ class SimulatedModel(ConstrainedModel):
             if joint.kind in (JointKind.REVOLUTE, JointKind.PRISMATIC)
             and np.isfinite([model.lower_position_limit[joint.iq], model.upper_position_limit[joint.iq]]).any()
         ]
+        self.nheld = self.nm + len(self.rubbing) + len(self.limited)
+        """Rows of loops, dry friction and limits."""
 
 
 def measure(problem: SimulatedModel) -> dict[str, int]:
     scene = COLLISIONS.measure(problem)
-    held = problem.nm + len(problem.rubbing) + len(problem.limited)
+    held = problem.nheld
     rows = held + 3 * problem.most
     return {
-        "nrub": len(problem.rubbing), "nlimit": len(problem.limited), "nx": held + 3 * scene["nslot"],
+        "nrub": len(problem.rubbing), "nlimit": len(problem.limited), "nheld": held, "nx": held + 3 * scene["nslot"],
         "nmost": problem.most, "nvp": problem.nv, "nsaid": 7, "nr": rows, "nrv": rows * problem.nv, "nrr": rows**2,
-        "nrs": rows * stride(rows),
+        "nrs": rows * stride(rows),  # type: ignore[no-untyped-call]
     }  # fmt: skip
 
 
@@ -65,13 +67,13 @@ FAR = 1e9
 """Where limits are that do not exist [rad, m]."""
 
 SIMULATION = Part(
-    ("nrub", "nlimit", "nx", "nmost", "nvp", "nsaid", "nr", "nrv", "nrr", "nrs"),
+    ("nrub", "nlimit", "nheld", "nx", "nmost", "nvp", "nsaid", "nr", "nrv", "nrr", "nrs"),
     Layout(nrub=named("rubbing"), nlimit=named("limited", "limited_q")),
     Layout(nrub=named("dry"), nlimit=named("lower_limit", "upper_limit")),
     measure,
     fill,
 )
-"""`rubbing`: degrees of freedom with dry friction `dry`; `limited`: those with limits, and where in q they are. `nx` rows in
-all: those of loops, of dry friction, of limits, and three of each possible contact; `nr` at a time."""
+"""`rubbing`: degrees of freedom with dry friction `dry`; `limited`: those with limits, and where in q they are. `nheld`: rows of
+loops, dry friction and limits; `nx`: with three of each possible contact; `nr`: as many as there are at a time."""
 
 TABLES = Tables([TREE, CONSTRAINTS, COLLISIONS, SIMULATION], CONFIGURATIONS, extent, INERTIAS)

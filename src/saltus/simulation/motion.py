@@ -1,0 +1,111 @@
+"""What a simulator says: of one step, and of motions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from saltus.arrays import Array
+from saltus.collision.queries import Contacts
+from saltus.constraints.report import Status
+from saltus.simulation.driven import lost
+
+if TYPE_CHECKING:
+    from saltus.simulation.simulator import Simulator
+
+
+class Reported:
+    """What a step, or a motion, says of its contact problems, and what carries forces."""
+
+    simulator: Simulator
+    touch: Array
+    report: Array
+
+    @property
+    def status(self) -> Any:
+        """(...) of `Status`; one sample's is a member. Of motions (..., T), the worst since the row before."""
+        status = self.report[..., 6].astype(int)
+        return Status(int(status)) if status.ndim == 0 else status
+
+    @property
+    def residuals(self) -> Array:
+        """(..., 3) natural map and dual [m/s, rad/s], complementarity [J]; of motions the worst since the row before."""
+        return self.report[..., 2:5]
+
+    @cached_property
+    def contact_forces(self) -> Array:
+        """(..., nslot, 3) on the first body of each possible contact, along the world's axes [N]."""
+        sim, found = self.simulator, self.touch.reshape(-1, *self.touch.shape[-2:])
+        forces = np.zeros((len(found), len(sim.scene.slots), 3), found.dtype)
+        place, entry = np.nonzero(found[..., 0] >= 0)
+        forces[place, found[place, entry, 0].astype(int)] = found[place, entry, 1:] / sim.dt
+        return forces.reshape(*self.touch.shape[:-2], *forces.shape[1:])
+
+    @property
+    def touching(self) -> Any:
+        """(..., nslot) which contacts carry a force."""
+        return self.contact_forces.any(axis=-1)
+
+
+@dataclass(frozen=True, eq=False)
+class Motion(Reported):
+    """Robots over time: states, and what acted on the way to each; rows of time behind the leading axes (...).
+
+    Row 0 is the state at the start. Forces are those of the last step before a state. It may be the `start` of what comes
+    after.
+    """
+
+    simulator: Simulator
+    t: Array  # (T,) [s]
+    q: Array  # (..., T, nq)
+    v: Array  # (..., T, nv)
+    tau: Array  # (..., T, nv) of the motors [N m, N]
+    held: Array  # (..., T, nheld) impulses of loops, dry friction and limits, along their rows [N s, N m s]
+    touch: Array  # (..., T, most_contacts, 4) contacts: which, or -1, and its impulse along the world's axes [N s]
+    report: (
+        Array  # (..., T, 7) steps of Newton's method, its new starts, residuals, worst row, status since the last row
+    )
+
+    @property
+    def ending(self) -> tuple[Array, Array]:
+        """`held` and `touch` at the end."""
+        return self.held[..., -1, :], self.touch[..., -1, :, :]
+
+    @property
+    def fallen(self) -> Any:
+        """(..., T), whether the body of the robot's base touches the terrain, or has before."""
+        bodies = self.simulator.slot_bodies
+        down = self.touching[..., (bodies[:, 0] == 1) & (bodies[:, 1] == 0)].any(axis=-1)
+        return np.maximum.accumulate(down, axis=-1)
+
+    @property
+    def finished(self) -> Any:
+        """(...), whether each robot has reached the end: its last state is finite."""
+        return ~lost(self.q[..., -1, :], self.v[..., -1, :])
+
+
+@dataclass(frozen=True, eq=False)
+class Step(Reported):
+    """What one step leads to, each with the leading axes of the inputs. It may be the `start` of the next one."""
+
+    simulator: Simulator
+    start: Array  # (..., nq) where it began
+    q: Array  # (..., nq)
+    v: Array  # (..., nv)
+    tau: Array  # (..., nv) of the motors [N m, N]
+    held: Array  # (..., nheld) impulses, as those of a `Motion`
+    touch: Array  # (..., most_contacts, 4)
+    report: Array  # (..., 7)
+
+    @property
+    def ending(self) -> tuple[Array, Array]:
+        """`held` and `touch`."""
+        return self.held, self.touch
+
+    @cached_property
+    def contacts(self) -> Contacts:
+        """At the start of the step."""
+        return self.simulator.contacts(self.start)
