@@ -47,7 +47,7 @@ def test_sliding(friction):
     sim, q, v, tau = standing("quadruped", 200.0, 5.0)
     v = v.copy()
     v[0] = 0.5
-    forces = sim.step(q, v, tau, friction=friction).impulses[sim.held :].reshape(-1, 3)
+    forces = sim.step(q, v, tau, friction=friction).contact_forces
     forces = forces[forces[:, 2] > 0]
     slides = np.hypot(*forces.T[:2]) > (1 - 1e-9) * 0.7 * friction * forces[:, 2]
     assert slides.any()
@@ -76,7 +76,7 @@ def test_at_a_limit():
     robot = robot.replace(lower_position_limit=lower, upper_position_limit=-lower)
     sim = sl.Simulator(robot, tolerance=1e-12)
     q, v = np.array([0.5, 0.1]), np.array([1.0, 0.3])
-    assert sim.step(q, v).impulses[0] > 0
+    assert sim.step(q, v).held[0] > 0
     assert_same(sim, q, v, np.zeros(2))
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from saltus.arrays import ArrayLike, OnInvalid
 from saltus.collision.queries import Contacts, find_contacts
-from saltus.collision.scene import Scene
+from saltus.collision.scene import MARGIN, Scene
 from saltus.collision.tables import COLLISIONS
 from saltus.collision.terrain import PIECES, Terrain
 from saltus.constraints.constraint import Constraint
@@ -39,6 +39,9 @@ TOLERANCE = {np.dtype(np.float64): 1e-8, np.dtype(np.float32): 1e-5}
 
 LEAST_SHARE = {np.dtype(np.float64): 1e-12, np.dtype(np.float32): 1e-3}
 """Of its diagonal, added to the Delassus matrix while Newton's steps are looked for."""
+
+FAST = 20.0
+"""The speed of approach that contacts are looked for in time [m/s]."""
 
 TURNS = 30
 """New starts of Newton's method, at most, where it finds no way."""
@@ -100,7 +103,7 @@ class Simulator:
             if value is not None and not (np.isfinite(value) and value >= 0):
                 raise ValueError(f"Simulator: {name} is {value}, expected a number, not negative")
         self.model, self.dt, self.method, self.law, self.tolerance = robot, float(dt), method, law, tolerance
-        self.scene = Scene(robot, terrain, self_collision)
+        self.scene = Scene(robot, terrain, self_collision, max(MARGIN, FAST * dt))
         slots = len(self.scene.slots)
         self.most_contacts = min(slots, 32) if most_contacts is None else int(most_contacts)
         if not 0 <= self.most_contacts <= slots:
