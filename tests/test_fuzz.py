@@ -82,6 +82,7 @@ FOUND = [
     ("constrained", 713701246686),  # kkt took rounding for the rank of rows that nothing moves
     ("constrained", 428117845159),  # NaN that the largest of several numbers had lost: LEAST_SQUARES
     ("constrained", 775372335919),  # a status counted radians as metres
+    ("constrained", 1030703293428),  # loop_aba rounded m v x v, which is nothing, of small bodies far from the base
     ("matrices", 51594134562),  # quaternions of single precision are not of unit length in double
     ("matrices", 665755341137),  # pivots of doubled rows vanished in single precision: factors of NaN
 ]
