@@ -93,6 +93,13 @@ def test_a_model_that_single_precision_cannot_hold_is_never_converged() -> None:
     assert (solution.status != sl.Status.CONVERGED).all()
 
 
+def test_the_dense_method_meets_constraints_to_the_last_digits() -> None:
+    """Legs that would fall at 1000 rad/s^2 stand still: accelerations are small sums of large ones."""
+    model, constraints = held("quadruped")
+    solution = sl.ConstrainedDynamics(model, constraints, "kkt", tolerance=1e-12).solve(*states(model, 256))
+    assert (solution.status == sl.Status.CONVERGED).all()
+
+
 def scaled(model: sl.Model, mass: float, length: float) -> sl.Model:
     """The same robot of other stuff, and larger or smaller."""
 
