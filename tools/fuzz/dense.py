@@ -148,8 +148,8 @@ class Problem:
         return self.after(np.inf, 0.0)
 
     def after(self, iterations: float, mu: float) -> tuple[Array, Array]:
-        """The same after so many proximal iterations, from no forces on: each leaves mu / (mu + s^2) of what was missed along
-        a singular value s. `mu` in the robot's units."""
+        """The same after so many proximal iterations, from no forces on: each leaves mu / (mu + s^2) of what was missed
+        along a singular value s. `mu` in the robot's units."""
         L, y, (U, values, Vt) = self._parts
         regular = self.singular > RANK
         kept = np.where(regular, values, 1.0)
