@@ -77,11 +77,28 @@ def test_judge_notices() -> None:
     assert "accelerations" in wrong(solution.a, solution.forces, int(sl.Status.LEAST_SQUARES), problem=apart)[0]
 
 
+@pytest.mark.parametrize("count", [1, 2, 5])
+def test_judge_knows_few_iterations(count: int) -> None:
+    """What a proximal method has after so many of them, with a mu that leaves much; and when all are done."""
+    arm = sl.load_robot("arm")
+    u, contact = Units(arm, 1.0, 1.0), sl.Contact(arm, len(arm.frames) - 1, 6)
+    dynamics = sl.ConstrainedDynamics(arm, [contact], "prox_ltl", mu=0.3, tolerance=0.0, most_iterations=count)
+    q, v, tau = sl.random_configuration(arm, 1), np.ones(arm.nv), np.ones(arm.nv)
+    rest = np.ones(1), np.zeros(6), np.zeros((0, arm.nv)), np.zeros((arm.njoints, 6))
+    problem = Problem.of(u, [contact], np.ones(6), Sample(q, v, tau, *rest))
+    solution = dynamics.solve(q, v, tau)
+    for found, right, all_done in zip(solution[:2], problem.after(count, 0.3), problem.solution, strict=True):
+        np.testing.assert_allclose(found, right, rtol=1e-8, atol=1e-8 * np.abs(right).max())
+        assert np.abs(right - all_done).max() > 1e-3 * np.abs(all_done).max()
+
+
 FOUND = [
     ("constrained", 541537592377),  # prox_pv ended before its forces were right
     ("constrained", 713701246686),  # kkt took rounding for the rank of rows that nothing moves
     ("constrained", 428117845159),  # NaN that the largest of several numbers had lost: LEAST_SQUARES
     ("constrained", 775372335919),  # a status counted radians as metres
+    ("constrained", 1030703293428),  # loop_aba rounded m v x v, which is nothing, of small bodies far from the base
+    ("slopes", 353944953120),  # an impact at rest: one iteration, whose slopes dual numbers have
     ("matrices", 51594134562),  # quaternions of single precision are not of unit length in double
     ("matrices", 665755341137),  # pivots of doubled rows vanished in single precision: factors of NaN
 ]

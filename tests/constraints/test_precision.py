@@ -55,6 +55,28 @@ def test_single_precision_is_right_or_says_that_it_is_not(name: str) -> None:
         assert converged.mean() > 0.9, (method, converged.mean())
 
 
+@pytest.mark.parametrize("method", METHODS)
+def test_a_small_body_far_from_what_it_turns_about(method: str) -> None:
+    """A marble of 3 mm at the end of a metre, at 12 m/s: m v^2 is 1e5 times the moment that turns it, whose digits it must
+    not take."""
+    builder = sl.ModelBuilder("sling")
+    turn = builder.add_joint("turn", "revolute", axis=(0, 0, 1))
+    builder.add_body(turn, mass=1e-6, inertia=1e-6 * np.eye(3))
+    reach = builder.add_joint("reach", "prismatic", parent=turn, axis=(1, 0, 0))
+    builder.add_body(reach, mass=1e-6, inertia=1e-12 * np.eye(3))
+    marble = builder.add_joint("marble", "spherical", parent=reach)
+    builder.add_body(marble, mass=1e-6, com=(2e-3, 0.0, 0.0), inertia=1e-12 * np.eye(3))
+    model = builder.build()
+    q = sl.random_configuration(model, 0, 64)
+    q[:, 1] = 1.0
+    v = np.tile(np.array([12.0, 0.5, 9.0, -7.0, 12.0]), (64, 1))
+    tau = 1e-11 * np.random.default_rng(0).normal(size=v.shape)
+    contact = sl.Contact(model, "reach", 3)
+    right = dense(model, [contact], q, v, tau)[0]
+    solution = sl.ConstrainedDynamics(model, [contact], method).solve(*(x.astype(np.float32) for x in (q, v, tau)))
+    assert (np.abs(solution.a - right).max(-1) < RIGHT * np.abs(right).max(-1)).all()
+
+
 @pytest.mark.slow
 def test_a_model_that_single_precision_cannot_hold_is_never_converged() -> None:
     """A link nearly without inertia carries a heavy one: its numbers, rounded, are another robot's."""
@@ -69,6 +91,15 @@ def test_a_model_that_single_precision_cannot_hold_is_never_converged() -> None:
     single = [x.astype(np.float32) for x in states(model, 8)]
     solution = sl.ConstrainedDynamics(model, [sl.Contact(model, "twist", rows=(0,))]).solve(*single)
     assert (solution.status != sl.Status.CONVERGED).all()
+
+
+def test_the_dense_method_meets_constraints_to_the_last_digits() -> None:
+    """A foot on a leg of three joints is held in all six directions, so that the others must give way: accelerations are
+    small sums of large ones."""
+    model, feet = sl.load_robot("quadruped"), sl.robot_frames("quadruped").feet
+    constraints = [sl.Contact(model, feet[0], 6), *(sl.Contact(model, foot, 3) for foot in feet[1:])]
+    solution = sl.ConstrainedDynamics(model, constraints, "kkt", tolerance=1e-12).solve(*states(model, 256))
+    assert (solution.status == sl.Status.CONVERGED).all()
 
 
 def scaled(model: sl.Model, mass: float, length: float) -> sl.Model:

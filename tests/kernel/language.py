@@ -39,7 +39,7 @@ from saltus.model.tree import algorithm
 from saltus.spatial.algebra import Vec3
 
 declared = algorithm(
-    inputs={"n": "6 int", "v": "6"}, outputs={"y": "12"}, work=Layout(nv={"memory": None, "point": Vec3})
+    inputs={"n": "6 int", "v": "6"}, outputs={"y": "12"}, work=Layout(nv={"memory": None, "point": Vec3, "count": int})
 )
 """
 

@@ -222,6 +222,37 @@ ERRORS: dict[str, tuple[str, str]] = {
     "number_in_a_field_of_tuples": ("w.point[0] = 1.0 #!", "writes 1.0, expected a Vec3"),
     "number_in_a_field_by_st": ("st(w.point, 0, ld(v, 0)) #!", "st: writes a number .*, expected a Vec3"),
     "tuple_in_a_field_of_numbers": ("w.memory[0] = Pair(1.0, 2.0) #!", "writes a Pair, expected a number"),
+    "number_in_a_field_of_integers": ("w.count[0] = 1.0 #!", "writes 1.0, expected an integer"),
+    "variable_number_in_a_field_of_integers": (
+        "st(w.count, 0, ld(v, 0)) #!",
+        "st: writes a number .*, expected an integer",
+    ),
+    "number_added_to_a_field_of_integers": (
+        "w.count[0] = 0\nw.count[0] += ld(v, 0) #!",
+        "writes a number .*, expected an",
+    ),
+    "comparison_in_a_field_of_integers": (
+        "w.count[0] = less(ld(v, 0), 1.0) #!",
+        "writes a comparison of numbers, expected an integer",
+    ),
+    "tuple_in_a_field_of_integers": ("w.count[0] = (1, 2) #!", r"writes a tuple \(1, 2\), expected an integer"),
+    "condition_in_a_field_of_numbers": ("w.memory[0] = n[0] < 3 #!", "writes a condition, expected a number"),
+    "integer_in_a_field_of_tuples": ("w.point[0] = n[0] #!", "writes an integer, expected a Vec3"),
+    "field_of_integers_as_numbers": (
+        "x = zero(w.count) #!",
+        "zero: expected an array of numbers, found one of integers",
+    ),
+    "class_of_a_field_of_integers": ("x = ld(w.count, 0, Vec3) #!", "ld: a field of integers has no other class"),
+    "class_int": ("x = ld(w.count, 0, int) #!", "ld: expected a class of tuples, found the class int"),
+    "symmetric_integers": (
+        "st_symmetric(w.count, 2, 1, 0, 1.0) #!",
+        "st_symmetric: expected an array or a field of numbers, found one of integers",
+    ),
+    "symmetric_in_a_field_of_tuples": (
+        "st_symmetric(w.point, 2, 1, 0, 1.0) #!",
+        "st_symmetric: expected an array or a field of numbers, found one of Vec3",
+    ),
+    "integer_that_is_too_large": (f"w.count[0] = {2**63} #!", f"the integer {2**63} does not fit into 64 bits"),
     "tuple_of_wrong_parts": (
         "w.point[0] = Vec3(Pair(1.0, 2.0), 3.0, 4.0) #!",
         "writes a Vec3 of a Pair, a number .*, a number .*, expected a Vec3",

@@ -45,7 +45,9 @@ class Writer:
 
     def integer(self, depth: int = 2) -> str:
         if depth == 0:
-            return self.pick("i", "j", "k", "n[1]", "n[4]", "-3", "0", "1", "2", "7", *self.indices)
+            return self.pick(
+                "i", "j", "k", "n[1]", "n[4]", "w.count[0]", "w.count[i % 6]", "-3", "0", "1", "2", "7", *self.indices
+            )
         a, b = self.integer(depth - 1), self.integer(depth - 1)
         divisor = self.pick("2", "-3", "7", f"({b} * {b} + 1)", f"(-2 - {b} * {b})")
         return self.pick(a, f"({a} + {b})", f"({a} - {b})", f"({a} * {b})", f"-{a}", f"({a} // {divisor})",
@@ -77,7 +79,7 @@ class Writer:
             self.statement(indent, loops)
 
     def statement(self, indent: int, loops: int) -> None:
-        kinds = ["integer", "integer", "number", "number", "pair", "swap", "element"]
+        kinds = ["integer", "integer", "number", "number", "pair", "swap", "element", "kept"]
         if indent < 5:
             kinds += ["if", "if", "for", "while", "forever", "tuple"]
         if loops:
@@ -93,6 +95,9 @@ class Writer:
             self.line(indent, self.pick("i, j = j, k", "x, z = z, x", "i, x = -i, wrapped(x + i)"))
         elif kind == "element":
             self.line(indent, f"y[{self.pick('0', '1', 'i % 6')}] += wrapped({self.number(1)})")
+        elif kind == "kept":
+            what = self.pick(f"= {self.integer()} % 41 - 20", f"= {self.integer(1)} < j", "%= 3", "+= j % 3")
+            self.line(indent, f"w.count[{self.pick('0', '1', 'i % 6')}] {what}")
         elif kind == "leave":
             self.line(indent, f"if {self.condition()}:")
             self.line(indent + 1, self.pick("break", "continue", "return"))
@@ -126,9 +131,11 @@ def random_kernels(draw: Any) -> str:
     writer = Writer(draw)
     writer.line(1, "for m in range(12):")
     writer.line(2, "y[m] = 0.0")
+    writer.line(1, "for m in range(6):")
+    writer.line(2, "w.count[m] = n[m]")
     writer.line(1, "i, j, k, x, z, p = 1, n[0], n[2], v[1], zero(v), Pair(v[2], 1.0)")
     writer.block(1)
-    writer.line(1, "st(y, 6, (i, j, k, x, z, p.a - 100.0 * p.b))")
+    writer.line(1, "st(y, 6, (i, j + w.count[0], k - 7 * w.count[1], x, z + w.count[5], p.a - 100.0 * p.b))")
     return "\n".join(writer.lines)
 
 

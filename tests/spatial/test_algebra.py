@@ -40,6 +40,7 @@ from saltus.spatial.inertia import (
     add_rigid,
     as_sym6,
     column,
+    force_along,
     force_of,
     rotate_sym,
     without,
@@ -174,7 +175,7 @@ def test_inertia_forms_agree(seed: int) -> None:
 def test_force_that_moves_a_body(seed: int) -> None:
     """I a + v x* I v; of a still body I a; and what is left of accelerations of a frame that is seen to stand still."""
     rng = np.random.default_rng(seed)
-    I, v, a = random_rigid(rng), random_motion(rng), random_motion(rng)
+    I, v, a, u = random_rigid(rng), random_motion(rng), random_motion(rng), random_motion(rng)
     dense, none = array(I), make(Motion, np.zeros(6))
     right = dense @ array(a) - oracles.ad(array(v)).T @ dense @ array(v)
     assert isinstance(force_of(I, v, a), Force)
@@ -182,6 +183,10 @@ def test_force_that_moves_a_body(seed: int) -> None:
     assert_close(array(force_of(I, v, none)), array(cross_force(v, I @ v)), 1e-13)
     assert_close(array(force_of(I, none, a)), array(I @ a), TOLERANCE)
     assert power(v, force_of(I, v, none)) == pytest.approx(0.0, abs=1e-11 * abs(right).max())
+    # what is of first order in changes u of v: half of what u and -u make
+    slope = (array(force_of(I, v + u, a)) - array(force_of(I, v - u, a))) / 2.0
+    assert_close(array(force_along(I, v, u, none)), slope, 1e-13)
+    assert_close(array(force_along(I, v, none, a)), array(I @ a), TOLERANCE)
 
 
 def as_solid(I: Rigid) -> Solid:

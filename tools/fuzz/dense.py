@@ -145,10 +145,16 @@ class Problem:
     @cached_property
     def solution(self) -> tuple[Array, Array]:
         """Accelerations and forces, these of least norm, weighted by mu."""
+        return self.after(np.inf, 0.0)
+
+    def after(self, iterations: float, mu: float) -> tuple[Array, Array]:
+        """The same after so many proximal iterations, from no forces on: each leaves mu / (mu + s^2) of what was missed
+        along a singular value s. `mu` in the robot's units."""
         L, y, (U, values, Vt) = self._parts
         regular = self.singular > RANK
-        inverse = np.where(regular, 1.0 / np.where(regular, values, 1.0), 0.0)
-        along = inverse * (Vt @ (self.scale * self.goal)) - regular * (U.T @ y)
+        kept = np.where(regular, values, 1.0)
+        inverse, gone = regular / kept, 1.0 - (mu / (mu + kept**2)) ** iterations
+        along = gone * (inverse * (Vt @ (self.scale * self.goal)) - regular * (U.T @ y))
         a = solve_triangular(L, y + U @ along, lower=True, trans=1)
         return a, self.scale * (Vt.T @ (inverse * along))
 

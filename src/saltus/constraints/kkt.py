@@ -36,10 +36,10 @@ def solve_kkt(problem: ConstrainedModel, inputs: tuple[Any, ...]) -> tuple[Array
     delassus = J @ response
     inverse = np.linalg.pinv(delassus, rtol=rank_of(problem, delassus), hermitian=True)
     forces = _times(inverse, goal - _times(J, free))
-    forces = forces + _times(inverse, goal - _times(J, free + _times(response, forces)))  # what rounding has left
-    a = free + _times(response, forces)
+    a = free + _times(response, forces)  # a small sum of large ones: what rounding has left of both equations, in turn
     left = np.linalg.solve(M, (rest + _times(np.swapaxes(J, -1, -2), forces) - _times(M, a))[..., None])[..., 0]
-    a = a + left
+    more = _times(inverse, goal - _times(J, a + left))
+    a, forces = a + left + _times(response, more), forces + more
     on = np.repeat(active, [constraint.dim for constraint in problem.constraints], axis=-1)
     return a, forces * scale * on, report_on(problem, plain(J), plain(goal), plain(a), plain(left), scale)
 

@@ -51,12 +51,11 @@ from saltus.spatial.algebra import (
     act_force_inv,
     act_inv,
     cross,
-    cross_force,
     cross_motion,
     inverse,
     power,
 )
-from saltus.spatial.inertia import Sym6, act_sym6, as_sym6, column, scaled, without
+from saltus.spatial.inertia import Sym6, act_sym6, as_sym6, column, force_of, scaled, without
 
 WORK = Layout(
     nj={"turn": Vec2, "velocity": Motion, "place": SE3, "inertia": Sym6, "force": Force, "acceleration": Motion,
@@ -250,8 +249,7 @@ def seen_motion(tree, c, motions, w):
 def push_back(tree, q, tau, alive, w, a):
     """To the root: what is left of the equations of motion, and the torques that it asks of joints."""
     for i in range(1, tree.nj):
-        body, velocity = tree.inertia[i], w.velocity[i]
-        w.force[i] = body @ w.acceleration[i] + cross_force(velocity, body @ velocity)
+        w.force[i] = force_of(tree.inertia[i], w.velocity[i], w.acceleration[i])
     for c in range(tree.nc):
         i, j, push = tree.body_a[c], tree.body_b[c], w.push[c] - weighted(tree, c, w.miss[c], lift(1.0, alive))
         w.force[i] = w.force[i] - act_force(tree.place_a[c], push)

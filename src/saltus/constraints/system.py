@@ -32,13 +32,12 @@ from saltus.spatial.algebra import (
     Vec2,
     Vec3,
     cross,
-    cross_force,
     cross_motion,
     dot,
     inverse,
     power,
 )  # fmt: skip
-from saltus.spatial.inertia import Rigid
+from saltus.spatial.inertia import Rigid, force_of
 
 BODIES: dict[str, type | None] = {"place": SE3, "composite": Rigid, "velocity": Motion, "drift": Motion, "force": Force}
 AXES: dict[str, type | None] = {"axis": Motion}
@@ -75,7 +74,7 @@ def move_accelerated(tree, q, v, a, w):
         body = X @ tree.solid[i]
         falling = Motion(Vec3(drift.lin.x - g.x, drift.lin.y - g.y, drift.lin.z - g.z), drift.ang)
         w.place[i], w.velocity[i], w.drift[i], w.composite[i] = X, velocity, drift, body
-        w.force[i] = body @ falling + cross_force(velocity, body @ velocity)
+        w.force[i] = force_of(body, velocity, falling)
 
 
 @kernel

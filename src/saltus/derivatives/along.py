@@ -67,7 +67,7 @@ from saltus.spatial.algebra import (
     cross_motion,
     power,
 )  # fmt: skip
-from saltus.spatial.inertia import Rigid
+from saltus.spatial.inertia import Rigid, force_along, force_of
 
 SLOPES = Layout(nj={"velocity": Motion, "acceleration": Motion, "force": Force})
 LOAD: dict[str, type | None] = {"load": Force}
@@ -107,7 +107,7 @@ def move_along(tree, q, v, a, dq, dv, da, dforces, shifts, w, d):
         acceleration = acceleration + swept(tree, i, velocity, v) + carried(tree, i, speed, dv)
         if da is not None:
             acceleration = add_motion(tree, i, acceleration, da)
-        force = body @ acceleration + cross_force(velocity, body @ speed) + cross_force(speed, body @ velocity)
+        force = force_along(body, speed, velocity, acceleration)
         if dforces is not None:
             force = force - external_force(tree, i, dforces)
         d.velocity[i], d.acceleration[i], d.force[i] = velocity, acceleration, force
@@ -182,8 +182,7 @@ def _nonlinear_effects_along(tree, q, v, forces, dq, dv, dforces, w, d, tau, dta
 def weigh(tree, forces, w):
     """The forces that the bodies need for their motions."""
     for i in range(1, tree.nj):
-        body, velocity = tree.inertia[i], w.velocity[i]
-        force = body @ w.acceleration[i] + cross_force(velocity, body @ velocity)
+        force = force_of(tree.inertia[i], w.velocity[i], w.acceleration[i])
         if forces is not None:
             force = force - external_force(tree, i, forces)
         w.force[i] = force

@@ -57,11 +57,10 @@ from saltus.spatial.algebra import (
     act_force,
     act_inv,
     cross,
-    cross_force,
     inverse,
     turn_back,
 )
-from saltus.spatial.inertia import Rigid
+from saltus.spatial.inertia import Rigid, force_of
 from saltus.spatial.lie import right_jacobian_inverse_se3
 
 ROWS = SLOPES.extended(nj={"shift": Motion}, nv={"rest": None}, nm=dict.fromkeys(("goal", "push", "step", "miss")))
@@ -130,14 +129,14 @@ def rise(tree, q, v, a, w):
     w.fall[0], w.acceleration[0] = fall, acceleration
     w.stand[0] = SE3(Mat3(one, o, o, o, one, o, o, o, one), none)
     for i in range(1, tree.nj):
-        body, parent, velocity = tree.inertia[i], tree.parent[i], w.velocity[i]
+        parent, velocity = tree.parent[i], w.velocity[i]
         X = joint_placement(tree, i, q, w.turn[i])
         if parent != i - 1:
             fall, acceleration = w.fall[parent], w.acceleration[parent]
         fall = turn_back(X.R, fall)
         acceleration = add_motion(tree, i, act_inv(X, acceleration), a) + carried(tree, i, velocity, v)
         w.fall[i], w.acceleration[i] = fall, acceleration
-        w.force[i] = body @ acceleration + cross_force(velocity, body @ velocity)
+        w.force[i] = force_of(tree.inertia[i], velocity, acceleration)
         if tree.pulled[0]:
             w.stand[i] = w.stand[parent] @ X
 

@@ -17,8 +17,8 @@ from saltus.kernel import Layout, kernel, less, lift, select, st, zero
 from saltus.model.joint_kernels import add_motion, axis_seen_from, carried, joint_placement, joint_turn, placed_after
 from saltus.model.model import Model
 from saltus.model.tree import LIGHT, algorithm
-from saltus.spatial.algebra import SE3, Force, Motion, Sym3, Vec2, Vec3, act_force, act_inv, cross, cross_force
-from saltus.spatial.inertia import Rigid
+from saltus.spatial.algebra import SE3, Force, Motion, Sym3, Vec2, Vec3, act_force, act_inv, cross
+from saltus.spatial.inertia import Rigid, force_of
 
 
 @kernel
@@ -59,9 +59,8 @@ def gather_momentum(tree, q, v, a, w):
             acceleration = act_inv(X, w.acceleration[parent]) + carried(tree, i, velocity, v)
             if a is not None:
                 acceleration = add_motion(tree, i, acceleration, a)
-            momentum = body @ velocity
-            w.velocity[i], w.acceleration[i], w.momentum[i] = velocity, acceleration, momentum
-            w.rate[i] = body @ acceleration + cross_force(velocity, momentum)
+            w.velocity[i], w.acceleration[i], w.momentum[i] = velocity, acceleration, body @ velocity
+            w.rate[i] = force_of(body, velocity, acceleration)
     for i in range(tree.nj - 1, 0, -1):
         parent = tree.parent[i]
         X = joint_placement(tree, i, q, w.turn[i])

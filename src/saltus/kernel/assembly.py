@@ -24,6 +24,7 @@ from saltus.kernel.values import (
     Value,
     is_vector,
     literal,
+    whole,
 )
 
 FLAGS = "contract nsz arcp"
@@ -197,9 +198,10 @@ class Code:
         return Value(INT, text if word == "i64" else self.op(f"sext {word} {text} to i64"))
 
     def store_integer(self, span: Span, texts: Sequence[str], index: str, value: Any) -> None:
-        word, text = f"i{span.number.bits}", self.integer(value)
-        if word != "i64":
-            text = self.op(f"trunc i64 {text} to {word}") if text[0] == "%" else text
+        bits = span.number.bits
+        word, text = f"i{bits}", whole(value.value, bits) if isinstance(value, Known) else self.integer(value)
+        if word != "i64" and not isinstance(value, Known):
+            text = self.op(f"trunc i64 {text} to {word}")
         self.do(f"store {word} {text}, ptr {self.place(span, texts, index)}, align {span.number.bits // 8}")
 
     def load(self, span: Span, texts: Sequence[str], index: str, cls: type | None) -> Any:

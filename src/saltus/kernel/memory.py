@@ -13,7 +13,7 @@ from collections import namedtuple
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from saltus.kernel.tuples import Scalar, components, is_scalar, leaf_count
+from saltus.kernel.tuples import Scalar, components, holds_numbers, is_scalar, leaf_count
 
 ONE = "one"
 """The group of a layout that has one record."""
@@ -73,8 +73,8 @@ class FieldSpec(NamedTuple):
 class Layout:
     """Records of named, typed fields: `Layout(nj={"velocity": Motion}, nv={"bias": None})`.
 
-    A group is named by the size that counts its records; the class None stands for one number, and int, in workspaces, for
-    an integer, which is the same in all lanes.
+    A group is named by the size that counts its records. The class None stands for one number; int, in workspaces, for an
+    integer that lies where a number could, and is the same in all lanes.
     """
 
     def __init__(self, **groups: Mapping[str, type | None]) -> None:
@@ -86,6 +86,11 @@ class Layout:
                 if name in self.fields:
                     raise ValueError(
                         f"Layout: the field {name!r} is named twice, in {self.fields[name].group} and {group}"
+                    )
+                if cls is not None and cls is not int and not holds_numbers(cls):
+                    raise TypeError(
+                        f"Layout: the field {name!r} is of class {cls.__name__}, expected None (a number), int (an "
+                        "integer), or a class of tuples of numbers"
                     )
                 self.fields[name] = FieldSpec(cls, offset, self.records[group], group)
                 offset += leaf_count(cls)

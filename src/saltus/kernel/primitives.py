@@ -38,9 +38,6 @@ if TYPE_CHECKING:
 
 Emit = Callable[..., Any]
 
-WRITTEN = {None: "a number", int: "an integer"}
-"""What is said of a field that has no class of tuples."""
-
 PRIMITIVES: dict[Any, Emit] = {}
 """What writes a function's code, instead of its body: (walk, *values) -> value; NotImplemented: look for a definition."""
 
@@ -129,8 +126,18 @@ def is_flat(ty: Any) -> bool:
     return not isinstance(ty, Column) or (ty.spec.record == 1 and ty.spec.cls is not int)
 
 
+def one_of(cls: type | None) -> str:
+    """What an element of a field is."""
+    return "a number" if cls is None else "an integer" if cls is int else f"a {cls.__name__}"
+
+
+def all_of(field: Column) -> str:
+    cls = field.spec.cls
+    return "numbers" if cls is None else "integers" if cls is int else cls.__name__
+
+
 def is_of(value: Any, cls: type | None) -> bool:
-    """Whether a value is of a class of tuples, or a number."""
+    """Whether a value is of a class of tuples, or a number, or an integer."""
     if cls is None:
         return is_plain(value) or (isinstance(value, Group) and value.cls in NUMBER_CLASSES)
     if cls is int:
@@ -155,7 +162,7 @@ def store_at(walk: Expressions, owner: Any, index: Any, value: Any) -> None:
     if not is_of(value, cls):
         same = isinstance(value, Group) and value.cls is cls
         found = f"{value.type} of {', '.join(str(part.type) for part in value.parts)}" if same else value.type
-        raise RefusedError(f"writes {found}, expected {WRITTEN.get(cls) or f'a {cls.__name__}'}")
+        raise RefusedError(f"writes {found}, expected {one_of(cls)}")
     if cls is int:
         walk.store_integer(ty.span, owner.texts, walk.within(ty, i), value)
         return
@@ -177,7 +184,7 @@ def _ld(walk: Expressions, owner: Any, index: Any, cls: Any = None) -> Any:
     if not (isinstance(cls, Known) and isinstance(cls.value, type) and hasattr(cls.value, "_fields")):
         raise RefusedError(f"expected a class of tuples, found {cls.type}")
     if not is_flat(ty):
-        raise RefusedError(f"a field of {ty.spec.cls.__name__ if ty.spec.cls else 'numbers'} has no other class")
+        raise RefusedError(f"a field of {all_of(ty)} has no other class")
     return walk.load(ty.span, owner.texts, index_of(walk, index), cls.value)
 
 
@@ -194,6 +201,8 @@ def _st(walk: Expressions, owner: Any, index: Any, value: Any) -> Any:
 @primitive(memory.st_symmetric)
 def _st_symmetric(walk: Expressions, owner: Any, n: Any, i: Any, j: Any, value: Any) -> Any:
     ty = writable(owner)
+    if isinstance(ty, Column) and ty.spec.cls is not None:
+        raise RefusedError(f"expected an array or a field of numbers, found one of {all_of(ty)}")
     if not is_of(value, None):
         raise RefusedError(f"expected a number, found {value.type}")
     size, row, column = (index_of(walk, x) for x in (n, i, j))
@@ -208,8 +217,9 @@ def _st_symmetric(walk: Expressions, owner: Any, n: Any, i: Any, j: Any, value: 
 def _zero(walk: Expressions, owner: Any) -> Any:
     if walk.keeps and is_left_out(owner):
         return Known(0.0)
-    number = array(owner).span.number
-    if number.integer:
+    ty = array(owner)
+    number = ty.span.number
+    if number.integer or (isinstance(ty, Column) and ty.spec.cls is int):
         raise RefusedError("expected an array of numbers, found one of integers")
     if walk.keeps:
         return Known(0.0)

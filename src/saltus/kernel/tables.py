@@ -35,6 +35,11 @@ class Part:
     fill: Callable[[Any, Any, Any], None]
     """(model, view of the integers, view of the reals): writes what is not zero."""
 
+    def __post_init__(self) -> None:
+        for name, spec in (self.ints.fields | self.reals.fields).items():
+            if spec.cls is int:
+                raise TypeError(f"Part: the field {name!r} is of class int, expected None: all of `ints` are integers")
+
 
 class Configurations(NamedTuple):
     """How configurations are checked."""

@@ -55,6 +55,11 @@ def leaf_count(cls: type | None) -> int:
     return 1 if cls in (None, int) else sum(leaf_count(part) for part in components(cls))
 
 
+def holds_numbers(cls: type | None) -> bool:
+    """Whether it stands for a number, or is a class of tuples of such, and nothing else."""
+    return cls is None or (issubclass(cls, tuple) and bool(parts := components(cls)) and all(map(holds_numbers, parts)))
+
+
 class Definition(NamedTuple):
     operands: tuple[type | None, ...]
     function: Callable[..., Any]

@@ -277,10 +277,10 @@ def element_type(span: Span, cls: type | None) -> Any:
     return Record(cls, tuple(element_type(span, part) for part in components(cls)))
 
 
-def whole(x: int) -> str:
+def whole(x: int, bits: int = 64) -> str:
     """An integer as LLVM writes it."""
-    if not -(2**63) <= x < 2**63:
-        raise RefusedError(f"the integer {x} does not fit into 64 bits")
+    if not -(2 ** (bits - 1)) <= x < 2 ** (bits - 1):
+        raise RefusedError(f"the integer {x} does not fit into {bits} bits")
     return str(int(x))
 
 

@@ -55,11 +55,23 @@ def _(I, v): return Force(I.A @ v.lin + I.B @ v.ang, turn_back(I.B, v.lin) + I.C
 def force_of(I, v, a):
     """I a + v x* I v: what moves a rigid body, by the acceleration u of its origin as one sees it from outside.
 
-    Of v x* I v the moment is w x J w + h x (w x v), by Jacobi's identity.
+    Of v x* I v the moment is w x J w + h x (w x v), by Jacobi's identity. So v x m v, which is nothing, is not computed: far
+    from what it turns about, the moment of a small body would be lost in its rounding.
     """
     w, h = v.ang, I.h
     u = a.lin + cross(w, v.lin)
     return Force(u * I.m + cross(a.ang, h) + cross(w, cross(w, h)), I.J @ a.ang + cross(w, I.J @ w) + cross(h, u))
+
+
+@kernel
+def force_along(I, v, dv, da):
+    """The slope of `force_of` along changes of velocity and acceleration."""
+    w, dw, h = v.ang, dv.ang, I.h
+    du = da.lin + cross(dw, v.lin) + cross(w, dv.lin)
+    return Force(
+        du * I.m + cross(da.ang, h) + cross(dw, cross(w, h)) + cross(w, cross(dw, h)),
+        I.J @ da.ang + cross(dw, I.J @ w) + cross(w, I.J @ dw) + cross(h, du),
+    )
 
 
 @kernel
