@@ -37,7 +37,7 @@ from saltus.kernel import Quad, four, kernel, ld, less, lift, maximum, minimum, 
 from saltus.simulation.contact_law import is_within, project, slope, within
 from saltus.spatial.algebra import Mat3, Vec3
 
-TRIED_AGAIN = 1e-4
+TRIED_AGAIN = 1e-2
 """The least a after a failure."""
 
 MORE, LESS, MOST = 30.0, 0.1, 0.99

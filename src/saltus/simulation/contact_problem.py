@@ -14,9 +14,9 @@ contacts, three rows each, the normal first.
 | `admm` | proximal points by Newton's method (contact_newton.py); then turns, where that finds no way |
 | `pgs` | projected Gauss-Seidel (contact_pgs.py) |
 
-Mostly the first few of Newton's steps solve the problem. A turn begins from the best impulses so far, and looks for others by
-a path (contact_path.py), each third one by ADMM (contact_admm.py); Newton's method goes on from there. In packets all lanes
-go together, and those that are done stay as they are.
+Mostly the first few of Newton's steps solve the problem. A turn begins from the best impulses so far, and looks for others
+by a path (contact_path.py), each third one by ADMM (contact_admm.py); Newton's method goes on from there. In packets all
+lanes go together, and those that are done stay as they are.
 
 `report`: steps of Newton's method, or sweeps; turns; residuals, each the worst of all contacts and rows; where the natural
 map is worst; status. `settle` returns where the two others are.

@@ -244,7 +244,7 @@ def solve_contacts(
 def prepared(
     rows: int, contacts: int, letter: str, law: str, method: str, max_turns: int, tolerance: float | None
 ) -> tuple[ContactProblem, Any, Array, Array, Array]:
-    """What follows from sizes and choices: the problem, `options` and `limits` of the kernel, zeros for what is not given."""
+    """What follows from sizes and choices: the problem, the kernel's `options` and `limits`, zeros for what is not given."""
     for name, value, known in (("law", law, LAWS), ("method", method, METHODS)):
         if value not in known:
             raise ValueError(f"solve_contacts: {name} is {value!r}, expected one of {', '.join(map(repr, known))}")
