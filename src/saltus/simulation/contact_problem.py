@@ -43,8 +43,8 @@ from saltus.spatial.algebra import Vec3
 
 METHODS = {"admm": 0, "pgs": 1}
 
-NEWTON_STEPS = 15
-"""At first, and in each turn."""
+STEPS, CONTACTS_A_STEP = 20, 2
+"""Newton's steps, at first and in each turn: so many, and one for so many contacts."""
 
 ITERATIONS = 100
 """Of ADMM in a turn; and sweeps of projected Gauss-Seidel for a turn."""
@@ -106,7 +106,7 @@ def take_turns(w, first, n, law, tolerance, least, rounds):
     for turn in range(rounds + 1):
         if turn > 0:
             start_anew(w, first, n, law, turn - 1, least, going)
-        steps, left = newton(w, first, n, law, tolerance, least, NEWTON_STEPS, going)
+        steps, left = newton(w, first, n, law, tolerance, least, STEPS + n // (3 * CONTACTS_A_STEP), going)
         better = less(left, select(less(0.5, going), best, -one)) if turn > 0 else less(-one, o)
         for i in range(n):
             w.best[i] = select(better, w.impulse[i], w.best[i])

@@ -203,7 +203,7 @@ def solve_contacts(
     slides lifts off. That is MuJoCo's model, with its R as compliance, and g less the reference rates.
     method: "admm" or "pgs", which takes many steps (contact_problem.py).
     tolerance: of the natural map [m/s]; 1e-9, in single precision 1e-5.
-    max_turns: after how many new starts, each 15 steps of Newton's method, or hundred sweeps, an answer must do.
+    max_turns: after how many new starts, each 20 steps of Newton's method or more, or hundred sweeps, an answer must do.
 
     Leading axes of all are broadcast. A box of 1 kg on four points, thrown along the ground:
 
