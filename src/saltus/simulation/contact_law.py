@@ -9,8 +9,8 @@ tangents, and one of two laws, tau = (n, t) being what is projected and mu its c
     convex    P = the nearest point of the cone |t| <= mu n                     MuJoCo's relaxation: what slides lifts off
 
 Zeros of the first map are those of the complementarity problem with de Saxce's correction, and it has no corner where a
-sliding contact stands; those of the second minimise 1/2 x^T G x + g^T x over the cones. `project` gives P, `slope` its derivative Q,
-an element of the generalised Jacobian where it has a corner.
+sliding contact stands; those of the second minimise 1/2 x^T G x + g^T x over the cones. `project` gives P, `slope` its
+derivative Q, an element of the generalised Jacobian where it has a corner.
 
 Reference: P. Alart, A. Curnier, A mixed formulation for frictional contact problems prone to Newton like solution methods
 (1991); V. Acary, M. Bremond, O. Huber, On solving contact problems with Coulomb friction (2018), section 4.

@@ -37,14 +37,11 @@ from saltus.kernel import Quad, four, kernel, ld, less, lift, maximum, minimum, 
 from saltus.simulation.contact_law import is_within, project, slope, within
 from saltus.spatial.algebra import Mat3, Vec3
 
-TRIED_AGAIN = 1e-4
+TRIED_AGAIN = 1e-2
 """The least a after a failure."""
 
 MORE, LESS, MOST = 30.0, 0.1, 0.99
 """By how much a changes, and where it ends."""
-
-PATIENCE = 12.0
-"""Newton's steps for one problem."""
 
 SHORTEST = 5
 """So often a step is halved."""
@@ -367,7 +364,7 @@ def newton(w, first, n, law, tolerance, least, most, going):
     o, one = zero(w.delassus), lift(1.0, zero(w.delassus))
     goal = tolerance * tolerance + o
     near = goal * (NEAR * NEAR)
-    a, tries, count = least + o, o, o
+    a, count = least + o, o
     for i in range(n):
         w.home[i], w.home_rate[i] = w.impulse[i], w.rate[i]
     squares, left = judge(w, first, n, law, None, a)
@@ -389,13 +386,12 @@ def newton(w, first, n, law, tolerance, least, most, going):
             x, u = w.impulse[i], w.rate[i]
             w.impulse[i], w.rate[i] = select(taken, x + t * w.step[i], x), select(taken, u + t * w.change[i], u)
         squares, inner = select(taken, found, squares), select(taken, worst, inner)
-        count, tries = count + going, tries + going
+        count = count + going
         # The problem is solved, or given up.
         solved = select(less(inner, near), going, o)
-        lost = select(better, select(less(PATIENCE, tries), going, o), going) * (1.0 - solved)
+        lost = select(better, o, going) * (1.0 - solved)
         if some(less(0.5, solved + lost)):
             move_home(w, n, solved, lost)
-            tries = select(less(0.5, solved + lost), o, tries)
             a = select(less(0.5, solved), maximum(a * LESS, least + o), a)
             a = select(less(0.5, lost), minimum(maximum(a * MORE, lift(TRIED_AGAIN, o)), MOST * one), a)
             squares, inner = judge(w, first, n, law, None, a)

@@ -6,12 +6,12 @@ At a = 1 each contact is alone, and x = P(home) is the only solution; at a = 0 s
 impulses stay bounded, and solutions lie on a curve without ends: it leads from one to the other, though sometimes back for a
 while. Its direction is dx / d(1 - a) = (H_x)^-1 Q (tau - home), towards lesser a where H_x has a positive determinant, away
 from it where the determinant is negative. Each step goes straight ahead, by what the last ones have borne, and comes back
-to the curve by the shortest Newton steps, in x (weighed by D) and in log a. Corners, where a contact begins to stick or slide or
-opens, make steps short, and home is chosen so that no two corners coincide: near where a solution is thought to be, with
-disorder.
+to the curve by the shortest Newton steps, in x (weighed by D) and in log a. Corners, where a contact begins to stick, to
+slide or opens, make steps short, and home is chosen so that no two corners coincide: near where a solution is thought to
+be, with disorder.
 
-That finds solutions where Newton's method, near as it may begin, does not. A step costs some solutions of the Newton system
-(contact_newton.py); mostly 20 to 60 lead to the end, a few hundred where contacts are wedged and impulses large.
+That finds solutions where Newton's method, near as it may begin, does not. A step costs some solutions of the Newton
+system (contact_newton.py); mostly 20 to 60 lead to the end, a few hundred where contacts are wedged and impulses large.
 
 | code | what | shape |
 |---|---|---|
@@ -20,8 +20,7 @@ That finds solutions where Newton's method, near as it may begin, does not. A st
 | `step`, `along` | -(H_x)^-1 H, and the direction there | n |
 | `passed`, `ahead` | the last point on the curve, and the direction there | n |
 
-Reference: E. Allgower, K. Georg, Introduction to numerical continuation methods (2003), chapters 2 and 12: what
-is not smooth.
+Reference: E. Allgower, K. Georg, Introduction to numerical continuation methods (2003), chapters 2, 3 and 12.
 """
 
 from __future__ import annotations

@@ -8,13 +8,12 @@ u_t = -s x_t for some s >= 0, or sticks, s = 0:
 
     x_t(s) = -(S + s)^-1 (q_t - h q_n),      x_n(s) = -q_n / a - h . x_t(s),      |x_t| = mu x_n  (<= if s = 0)
 
-There always is one: |x_t| - mu x_n is negative for large s, and if it is not for s = 0 changes its sign between (found by
-the Illinois rule). Each sweep costs O(n^2), and no matrix is factored; where masses differ much, or contacts stand on each
-other, very many sweeps are needed.
+There always is one: |x_t| - mu x_n is negative for large s, and if it is not for s = 0 changes its sign between: found by
+the Illinois rule, in a share from 0 to 1 that stands for s, of which it is almost a linear function. Each sweep costs
+O(n^2), and no matrix is factored; where masses differ much, or contacts stand on each other, very many are needed.
 
 Reference: J. Moreau, Numerical aspects of the sweeping process (1999); F. Bertails-Descoubes, F. Cadoux, G. Daviet,
-V. Acary, A nonsmooth Newton solver for capturing exact Coulomb friction in fiber assemblies (2011), section 4, for exact local
-solutions.
+V. Acary, A nonsmooth Newton solver for capturing exact Coulomb friction in fiber assemblies (2011), section 4.
 """
 
 from __future__ import annotations
@@ -86,22 +85,20 @@ def alone(w, n, i, x, u):
     least = SINGULAR * w.scale[i]
     syy, syz, szz = maximum(yy - hy * ny, least) + least, yz - hy * nz, maximum(zz - hz * nz, least) + least
     by, bz, normal = q.y - hy * q.x, q.z - hz * q.x, maximum(-q.x, o) / a
-    # |x_t| - mu x_n at s = 0 and where it is negative
-    low, y, z = o, o, o
-    y, z = slid(syy, syz, szz, by, bz, o)
-    at_low = sqrt(y * y + z * z) - mu * (normal - hy * y - hz * z)
-    size, lever = sqrt(by * by + bz * bz), sqrt(hy * hy + hz * hz)
-    high = size * (1.0 + mu * lever) / (mu * normal + 1e-12 * size + NOTHING)
-    yh, zh = slid(syy, syz, szz, by, bz, high)
-    at_high = sqrt(yh * yh + zh * zh) - mu * (normal - hy * yh - hz * zh)
-    sticks = less(at_low, o)
+    typical = 0.5 * (syy + szz)
+    low, high = o, lift(1.0, o)
+    y, z = slid(syy, syz, szz, typical, by, bz, low)
+    at_low, at_high = sqrt(y * y + z * z) - mu * (normal - hy * y - hz * z), -mu * normal
+    sticks, side = less(at_low, o), o
+    yh, zh = o, o
     for _ in range(ROOT_STEPS):
-        middle = low + (high - low) * within(at_low / (at_low - at_high + NOTHING), 1e-3 + o, 1.0 - 1e-3 + o)
-        ym, zm = slid(syy, syz, szz, by, bz, middle)
+        middle = low + (high - low) * within(at_low / (at_low - at_high + NOTHING), o, 1.0 + o)
+        ym, zm = slid(syy, syz, szz, typical, by, bz, middle)
         at = sqrt(ym * ym + zm * zm) - mu * (normal - hy * ym - hz * zm)
         above = less(o, at)  # so the root lies beyond
-        at_high = select(above, 0.5 * at_high, at)
-        at_low = select(above, at, 0.5 * at_low)
+        at_high = select(above, select(less(0.5, side), 0.5 * at_high, at_high), at)
+        at_low = select(above, at, select(less(side, -0.5), 0.5 * at_low, at_low))
+        side = select(above, 1.0 + o, -1.0 + o)
         low, high = select(above, middle, low), select(above, high, middle)
         yh, zh = select(above, yh, ym), select(above, zh, zm)
     y, z = select(sticks, y, yh), select(sticks, z, zh)
@@ -112,8 +109,9 @@ def alone(w, n, i, x, u):
 
 
 @kernel
-def slid(syy, syz, szz, by, bz, s):
-    """x_t = -(S + s)^-1 b"""
-    yy, zz = syy + s, szz + s
-    inverse = 1.0 / (yy * zz - syz * syz)
-    return (syz * bz - zz * by) * inverse, (syz * by - yy * bz) * inverse
+def slid(syy, syz, szz, typical, by, bz, share):
+    """x_t = -(S + s)^-1 b for s = typical share / (1 - share)"""
+    stays = 1.0 - share
+    yy, yz, zz = syy * stays + typical * share, syz * stays, szz * stays + typical * share
+    factor = stays / (yy * zz - yz * yz)
+    return (yz * bz - zz * by) * factor, (yz * by - yy * bz) * factor

@@ -14,9 +14,9 @@ contacts, three rows each, the normal first.
 | `admm` | proximal points by Newton's method (contact_newton.py); then turns, where that finds no way |
 | `pgs` | projected Gauss-Seidel (contact_pgs.py) |
 
-Mostly the first few of Newton's steps solve the problem. A turn begins from the best impulses so far, and looks for others by
-a path (contact_path.py), each third one by ADMM (contact_admm.py); Newton's method goes on from there. In packets all lanes
-go together, and those that are done stay as they are.
+Mostly the first few of Newton's steps solve the problem. A turn begins from the best impulses so far, and looks for others
+by a path (contact_path.py), each third one by ADMM (contact_admm.py); Newton's method goes on from there. In packets all
+lanes go together, and those that are done stay as they are.
 
 `report`: steps of Newton's method, or sweeps; turns; residuals, each the worst of all contacts and rows; where the natural
 map is worst; status. `settle` returns where the two others are.
@@ -43,8 +43,8 @@ from saltus.spatial.algebra import Vec3
 
 METHODS = {"admm": 0, "pgs": 1}
 
-NEWTON_STEPS = 15
-"""At first, and in each turn."""
+STEPS, CONTACTS_A_STEP = 20, 2
+"""Newton's steps, at first and in each turn: so many, and one for so many contacts."""
 
 ITERATIONS = 100
 """Of ADMM in a turn; and sweeps of projected Gauss-Seidel for a turn."""
@@ -106,7 +106,7 @@ def take_turns(w, first, n, law, tolerance, least, rounds):
     for turn in range(rounds + 1):
         if turn > 0:
             start_anew(w, first, n, law, turn - 1, least, going)
-        steps, left = newton(w, first, n, law, tolerance, least, NEWTON_STEPS, going)
+        steps, left = newton(w, first, n, law, tolerance, least, STEPS + n // (3 * CONTACTS_A_STEP), going)
         better = less(left, select(less(0.5, going), best, -one)) if turn > 0 else less(-one, o)
         for i in range(n):
             w.best[i] = select(better, w.impulse[i], w.best[i])

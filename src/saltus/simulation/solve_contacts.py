@@ -203,7 +203,7 @@ def solve_contacts(
     slides lifts off. That is MuJoCo's model, with its R as compliance, and g less the reference rates.
     method: "admm" or "pgs", which takes many steps (contact_problem.py).
     tolerance: of the natural map [m/s]; 1e-9, in single precision 1e-5.
-    max_turns: after how many new starts, each 15 steps of Newton's method, or hundred sweeps, an answer must do.
+    max_turns: after how many new starts, each 20 steps of Newton's method or more, or hundred sweeps, an answer must do.
 
     Leading axes of all are broadcast. A box of 1 kg on four points, thrown along the ground:
 
@@ -244,7 +244,7 @@ def solve_contacts(
 def prepared(
     rows: int, contacts: int, letter: str, law: str, method: str, max_turns: int, tolerance: float | None
 ) -> tuple[ContactProblem, Any, Array, Array, Array]:
-    """What follows from sizes and choices: the problem, `options` and `limits` of the kernel, zeros for what is not given."""
+    """What follows from sizes and choices: the problem, the kernel's `options` and `limits`, zeros for what is not given."""
     for name, value, known in (("law", law, LAWS), ("method", method, METHODS)):
         if value not in known:
             raise ValueError(f"solve_contacts: {name} is {value!r}, expected one of {', '.join(map(repr, known))}")
