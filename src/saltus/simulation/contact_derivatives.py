@@ -11,7 +11,7 @@ whose value is x and whose slope along y is dx: run on dual numbers (forward.py)
 the solver give derivatives that are exact to rounding. Where modes change (a contact closes, or begins to slide), there is
 no derivative; what is found is that of one side.
 
-    dq+ = Ad(exp h v+)^-1 dq + h J(h v+) dv+
+    q+ = q (+) d,      dq+ = Ad(exp d)^-1 dq + J(d) dd                    d: coasting.py
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ import numpy as np
 from saltus.arrays import Array
 from saltus.collision.contacts import find_contacts
 from saltus.derivatives.forward import coordinate_rates
-from saltus.kernel import declare, kernel, ld, st, tail, zero
+from saltus.kernel import declare, kernel, ld, tail, zero
 from saltus.kernel.sloped import Sloped
-from saltus.model.manifold import integrate
+from saltus.model.manifold import difference, integrate
 from saltus.model.manifold_jacobians import integrate_jacobians
-from saltus.model.model import Model
+from saltus.simulation.coasting import find_way, turn_along
 from saltus.simulation.commands import PDTargets
 from saltus.simulation.contact_newton import assemble, begin, eliminate, find_rates
 from saltus.simulation.contact_rows import find_rows
@@ -64,14 +64,14 @@ def polish(w, first, n, law):
     inputs={"plan": "2 int", "pushed": "npush int"} | PER_STEP | {
         "at": "npush 3", "push": "npush 3", "tau": "nv", "target": "nq optional", "kp": "nv optional", "kd": "nv optional",
     },
-    outputs={"after": "nv"},
+    outputs={"after": "nv", "way": "nv"},
     work=WORK,
     inverts_inertia=True,
 )  # fmt: skip
 def _contact_velocities(
-    tree, plan, pushed, q, v, held, touch, settings, effort, at, push, tau, target, kp, kd, w, after
+    tree, plan, pushed, q, v, held, touch, settings, effort, at, push, tau, target, kp, kd, w, after, way
 ):
-    """Velocities after a step whose impulses are known. `plan`: law, pushes."""
+    """Velocities after a step whose impulses are known, and the way that it leads. `plan`: law, pushes."""
     begin_from(tree, held, w)
     begin_step(tree, q, v, settings, tau, target, kp, kd, effort, plan[1], pushed, at, push, w)
     w.origin[0] = w.place[0].p * -1.0
@@ -80,11 +80,12 @@ def _contact_velocities(
     recall(tree, first, n, 0, touch, w)
     polish(w, first, n, plan[0])
     add_impulses(tree, n, w)
-    for k in range(tree.nv):
-        st(after, k, w.speed[k])
+    for i in range(1, tree.nj):
+        find_way(tree, i, w.speed, ld(settings, 0), way)
+        turn_along(tree, i, w.speed, ld(settings, 0), after)
 
 
-def differentiate_step(problem: Any, dt: float, given: dict[str, Any]) -> StepDerivatives:
+def differentiate_step(problem: Any, given: dict[str, Any]) -> StepDerivatives:
     """Of a step whose impulses are known; `given`: what the kernel takes, by name."""
     nv, model = problem.nv, problem.model
     q, v, tau = (given[name] for name in ("q", "v", "tau"))
@@ -102,18 +103,18 @@ def differentiate_step(problem: Any, dt: float, given: dict[str, Any]) -> StepDe
         "tau": sloped(tau, directions[..., 2 * nv :]),
     }
     names = [spec.name for spec in _contact_velocities.inputs if spec.name in given]
-    found = _contact_velocities.call(problem, tuple(given[name] for name in names))
-    return joined(model, dt, q, found.value, np.moveaxis(found.slopes, 0, -1))
-
-
-def joined(model: Model, dt: float, q: Array, after: Array, slopes: Array) -> StepDerivatives:
-    """By the velocities after the step and their slopes (..., nv, 3 nv)."""
-    nv = model.nv
-    along_q, along_v = integrate_jacobians(model, q, dt * after)
-    moved = dt * along_v @ slopes
+    after, way = _contact_velocities.call(problem, tuple(given[name] for name in names))
+    along_q, along_way = integrate_jacobians(model, q, way.value)
+    moved = along_way @ np.moveaxis(way.slopes, 0, -1)
     moved[..., :nv] += along_q
-    whole = np.concatenate([moved, slopes], axis=-2)
-    return StepDerivatives(integrate(model, q, dt * after), after, whole[..., : 2 * nv], whole[..., 2 * nv :])
+    return joined(integrate(model, q, way.value), after.value, moved, np.moveaxis(after.slopes, 0, -1))
+
+
+def joined(q: Array, v: Array, along: Array, slopes: Array) -> StepDerivatives:
+    """By the state after the step, and the slopes of both its parts (..., nv, 3 nv)."""
+    nv = v.shape[-1]
+    whole = np.concatenate([along, slopes], axis=-2)
+    return StepDerivatives(q, v, whole[..., : 2 * nv], whole[..., 2 * nv :])
 
 
 DISTANCE = 1e-6
@@ -133,6 +134,10 @@ def difference_step(
     after = simulator.step(
         integrate(model, q, steps[:, :nv]), v + steps[:, nv : 2 * nv], moved, pushes=pushes,
         friction=np.asarray(friction)[..., None],
-    ).v  # fmt: skip
-    slopes = (after[..., : 3 * nv, :] - after[..., 3 * nv : 6 * nv, :]) / (2.0 * DISTANCE)
-    return joined(model, simulator.dt, state[0], after[..., -1, :], np.swapaxes(slopes, -1, -2))
+    )  # fmt: skip
+    ahead, last = difference(model, after.q[..., -1:, :], after.q), after.v[..., -1, :]
+    along, slopes = (
+        np.swapaxes(x[..., : 3 * nv, :] - x[..., 3 * nv : 6 * nv, :], -1, -2) / (2.0 * DISTANCE)
+        for x in (ahead, after.v)
+    )
+    return joined(after.q[..., -1, :], last, along, slopes)

@@ -131,7 +131,7 @@ def add_contact(tree, w, s, r, a, b, closing, surface, h):
     contact_row(tree, w, r, a, b, n, p)
     contact_row(tree, w, r + 1, a, b, t, p)
     contact_row(tree, w, r + 2, a, b, cross(n, t), p)
-    bounce = select(less(gap, NEAR + o), maximum(closing, o) * w.bounce[s], o)
+    bounce = maximum(closing, o) * w.bounce[s]
     u = rate(tree, w, r, w.speed)
     w.free[r] = u + select(less(o, bounce), bounced(gap, h, u, bounce), allowed(gap, h))
     w.free[r + 1] = rate(tree, w, r + 1, w.speed)

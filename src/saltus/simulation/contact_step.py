@@ -1,7 +1,7 @@
 """A step of a robot that touches the world: semi-implicit Euler with impulses.
 
     (M + h D) (v+ - v) = h (drive - b) + J^T x,      J v+ + bias and x as contacts, limits, friction and loops allow,
-    q+ = q (+) h v+
+    q+ = q (+) h v+                                                           (free flyers: coasting.py)
 
 Springs, dampers and PD control are implicit, D their slope: what they do grows with v+ itself, so that stiff gains are as
 stable as soft ones. A motor that would need more than its limit gives just that, and is explicit.
@@ -28,6 +28,7 @@ from saltus.dynamics.passive import spring_torque
 from saltus.kernel import declare, fabs, kernel, ld, less, lift, maximum, rolled, select, st, tail, zero
 from saltus.model.manifold import difference_joint, step_joint
 from saltus.model.tree import HEAVY
+from saltus.simulation.coasting import coast, find_way, turn_along
 from saltus.simulation.contact_law import within
 from saltus.simulation.contact_newton import set_three, three
 from saltus.simulation.contact_problem import REPORT, settle
@@ -97,6 +98,7 @@ def move_freely(tree, v, h, w):
     solve_lower(tree.above, nv, w.M, w.rest)
     for k in range(nv):
         w.speed[k] = ld(v, k) + w.rest[k]
+    coast(tree, v, h, w.speed)
 
 
 @rolled
@@ -209,9 +211,10 @@ def step_on(tree, law, method, rounds, q, v, settings, age, touch, w, new_q, new
     for k in range(tree.nv):
         st(new_tau, k, w.pull[k] - w.motor_slope[k] * (w.speed[k] - ld(v, k)))
         total = total + w.speed[k]
-        st(new_v, k, w.speed[k])
     for i in range(1, tree.nj):
-        step_joint(tree, i, q, new_v, h, new_q)
+        find_way(tree, i, w.speed, h, new_v)
+        step_joint(tree, i, q, new_v, 1.0, new_q)
+        turn_along(tree, i, w.speed, h, new_v)
     status = maximum(ld(report, 6), crowded * Status.STOPPED)
     st(report, 6, select(less(-1.0, total - total), status, lift(1.0 * Status.INVALID, o)))
 

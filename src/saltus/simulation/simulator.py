@@ -236,7 +236,7 @@ class Simulator:
             "plan": given["plan"][[0, 5]], "push": given["push"][0], "held": solved.held, "touch": solved.touch
         }  # fmt: skip
         given = {name: value for name, value in given.items() if name not in ("clock", "record")}
-        return differentiate_step(self.problem, self.dt, given)
+        return differentiate_step(self.problem, given)
 
     def rollout(
         self,
