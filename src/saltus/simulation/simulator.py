@@ -74,6 +74,13 @@ class Motion:
     report: (
         Array  # (..., T, 7) steps of Newton's method, rounds of ADMM, residuals, worst row, status since the last row
     )
+    friction: Array  # (...) by what all coefficients were multiplied
+    pushes: tuple[Push, ...]  # that acted on the way
+
+    @property
+    def period(self) -> float:
+        """Time between rows [s]."""
+        return float(self.t[1] - self.t[0]) if len(self.t) > 1 else self.simulator.dt
 
     @property
     def status(self) -> Any:
@@ -380,6 +387,7 @@ class Job:
         self.effort = (model.effort_limit if command.towards else np.full(model.nv, np.inf)).astype(self.real)
         self.effort[~np.isfinite(self.effort)] = np.finfo(self.real).max / 4
         self.acting = np.full(2, float(sim.passive), self.real)
+        self.given_pushes = tuple(pushes)
         self.pushes = [_located(model, push) for push in pushes]
         tolerance = TOLERANCE[np.dtype(self.real)] if sim.tolerance is None else sim.tolerance
         self.tolerance = np.array([tolerance, LEAST_ALPHA], self.real)
@@ -431,11 +439,12 @@ class Job:
             array[..., 0, :] = first
         robots = int(np.prod(self.leading))
         at_once = max(every, held, AT_ONCE // max(1, min(robots, 64)) // every * every)
+        given = self.surface[..., 0], self.given_pushes
         done = 0
 
         def until() -> Motion:
             n = done // every + 1
-            return Motion(sim, t[:n], *(x[..., :n, :] for x in whole))
+            return Motion(sim, t[:n], *(x[..., :n, :] for x in whole), *given)
 
         try:
             while done < self.steps and not (gone.all() and gone.size):
@@ -467,7 +476,7 @@ class Job:
         except ValueError as cause:
             raise RolloutError(until(), sim.dt, cause) from cause
         whole[4][..., done // every + 1 :, 6] = int(Status.INVALID)
-        return Motion(sim, t, *whole)
+        return Motion(sim, t, *whole, *given)
 
 
 class Command(NamedTuple):
