@@ -31,6 +31,7 @@ from saltus.view.scene import (
     poses,
 )
 from saltus.view.solids import Mesh, triangulated
+from saltus.view.terrain import EDGE_SHADE
 
 COLORS = {CENTER_OF_MASS: (242, 169, 0), FORCES: (214, 47, 47), CONES: (59, 130, 196), SUPPORT: (47, 158, 95)}
 SEE_THROUGH = 0.35
@@ -144,7 +145,7 @@ class Viewer:
                 for opacity in np.unique(scene.opacity)  # apart, for see-through ones are drawn in another way
                 for index in range(len(scene.solids))
             ]
-            self._terrain = [self._add_surface(index) for index in range(len(scene.surfaces))]
+            self._terrain = [self._add_terrain(index) for index in range(len(scene.terrain_places))]
             self._add_extras()
             self._set_controls()
             self._dim()
@@ -179,9 +180,15 @@ class Viewer:
             receive_shadow=False, **options,  # the shadow map is too coarse for a robot's shadow on itself
         )  # fmt: skip
 
-    def _add_surface(self, index: int) -> Any:
-        mesh, color = self._scene.surfaces[index]
-        return self._add_instances(f"/scene/terrain/{index}", mesh, color * 255, len(self._scene.terrain_places))
+    def _add_terrain(self, index: int) -> Any:
+        """A frame with the terrain, at one of its places."""
+        page, name = self._server.scene, f"/scene/terrain/{index}"
+        frame = page.add_frame(name, show_axes=False)
+        for k, surface in enumerate(self._scene.surfaces):
+            self._add_instances(f"{name}/{k}", surface.mesh, surface.color * 255, 1)
+            shade: Any = tuple(round(255 * part) for part in EDGE_SHADE * surface.color)
+            page.add_line_segments(f"{name}/{k}_edges", surface.edges, shade)
+        return frame
 
     def _add_extras(self) -> None:
         scene, page = self._scene, self._server.scene
@@ -258,8 +265,8 @@ class Viewer:
             for index, robots, handle in self._solids:
                 handle.batched_positions = moved[robots, index, :3] + back
                 handle.batched_wxyzs = moved[robots, index][:, [6, 3, 4, 5]]
-            for surface in self._terrain:
-                surface.batched_positions = scene.terrain_places + back
+            for place, terrain in zip(scene.terrain_places, self._terrain, strict=True):
+                terrain.position = place + back
             self._draw_center(frame, back)
             self._draw_contacts(frame, back)
             for name, handles in self._groups.items():

@@ -20,6 +20,7 @@ from saltus.model.model import Model
 from saltus.simulation.simulator import Motion
 from saltus.view.scene import FIELD_OF_VIEW, Scene, describe, poses
 from saltus.view.solids import Solid
+from saltus.view.terrain import EDGE_SHADE
 
 
 def save_replay(
@@ -97,8 +98,14 @@ def _data(scene: Scene) -> dict[str, Any]:
         "extras": scene.extras,
         "terrain": {
             "surfaces": [
-                {"vertices": _packed(mesh.vertices), "faces": _packed(mesh.faces, np.uint32), "color": color.tolist()}
-                for mesh, color in scene.surfaces
+                {
+                    "vertices": _packed(surface.mesh.vertices),
+                    "faces": _packed(surface.mesh.faces, np.uint32),
+                    "edges": _packed(surface.edges),
+                    "color": surface.color.tolist(),
+                    "edge_color": (EDGE_SHADE * surface.color).tolist(),
+                }
+                for surface in scene.surfaces
             ],
             "places": scene.terrain_places.tolist(),
         },

@@ -11,16 +11,18 @@ import numpy as np
 
 from saltus.collision.terrain import PIECES, Ground, Terrain
 from saltus.model.checks import Array
-from saltus.view.solids import Mesh, creased
+from saltus.view.solids import CREASE, Mesh, creased
 
-STONE_COLOR = np.array([0.66, 0.60, 0.52])
-ICE_COLOR = np.array([0.62, 0.82, 0.95])
+STONE_COLOR = np.array([0.62, 0.57, 0.50])
+ICE_COLOR = np.array([0.55, 0.78, 0.93])
+EDGE_SHADE = 0.6  # of the colour of a surface
 STONE_FRICTION = 0.6
 """From this friction on all looks like stone."""
 
 
 class Surface(NamedTuple):
     mesh: Mesh  # in the world
+    edges: Array  # (E, 2, 3) the ends of those that are sharp
     color: Array  # (3,)
 
 
@@ -52,7 +54,9 @@ def _surface(piece: PIECES, extent: float) -> Surface:
     vertices, faces = Terrain((piece,)).triangles(extent)
     share = min(1.0, piece.friction / STONE_FRICTION)
     color = share * STONE_COLOR + (1.0 - share) * ICE_COLOR
-    return Surface(creased(trimesh.Trimesh(vertices, faces, process=False)), color)
+    mesh = trimesh.Trimesh(vertices, faces, process=False)
+    sharp = mesh.face_adjacency_edges[mesh.face_adjacency_angles > CREASE]
+    return Surface(creased(mesh), vertices[sharp], color)
 
 
 def _is_floor(piece: PIECES) -> bool:

@@ -154,13 +154,20 @@ function seeThrough(on) {
 // ------------------------------------------------------------------------------------------------------------ terrain
 
 const terrain = new THREE.Group();
+const painted = (color) => new THREE.Color().setRGB(...color, "srgb");
 for (const surface of data.terrain.surfaces) {
-  const geometry = meshOf(surface), color = new THREE.Color().setRGB(...surface.color, "srgb");
-  const material = new THREE.MeshStandardMaterial({ color, roughness: 0.9, side: THREE.DoubleSide });
+  const geometry = meshOf(surface), sharp = new THREE.BufferGeometry();
+  sharp.setAttribute("position", new THREE.BufferAttribute(floats(surface.edges), 3));
+  const material = new THREE.MeshStandardMaterial({
+    color: painted(surface.color), roughness: 0.9, side: THREE.DoubleSide,
+    polygonOffset: true, polygonOffsetFactor: 1, polygonOffsetUnits: 4, // edges are seen
+  });
+  const line = new THREE.LineBasicMaterial({ color: painted(surface.edge_color) });
   for (const place of data.terrain.places) {
     const mesh = new THREE.Mesh(geometry, material);
-    mesh.position.set(...place);
     mesh.castShadow = mesh.receiveShadow = true;
+    mesh.add(new THREE.LineSegments(sharp, line));
+    mesh.position.set(...place);
     terrain.add(mesh);
   }
 }
