@@ -138,10 +138,10 @@ def _pushes(motion: Motion, q: Array, every: int) -> Contacts:
     frames = [model.frame_index(push.frame) for push in pushes]
     t = motion.t[::every, None]
     start, duration = np.array([(push.start, push.duration) for push in pushes]).T
-    acting = (t >= start) & (t < start + duration)
+    acting = (t >= start) & (t < start + duration)  # (T, K)
     return Contacts(
         tuple(f"push on {model.frames[frame].name}" for frame in frames),
-        frame_placements(model, q)[..., frames, :3, 3],
+        frame_placements(model, q)[..., frames, :, :][..., :3, 3],
         np.zeros(shape, bool),
         np.where(acting[..., None], [push.force for push in pushes], np.zeros((*shape, 3))),
         np.broadcast_to([0.0, 0.0, 1.0], (*shape, 3)),

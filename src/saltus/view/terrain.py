@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from saltus.collision.terrain import PIECES, Ground, Terrain
+from saltus.collision.terrain import PIECES, Ground, HeightField, Terrain
 from saltus.model.checks import Array
 from saltus.view.solids import CREASE, Mesh, creased
 
@@ -54,6 +54,13 @@ def _surface(piece: PIECES, extent: float) -> Surface:
     vertices, faces = Terrain((piece,)).triangles(extent)
     share = min(1.0, piece.friction / STONE_FRICTION)
     color = share * STONE_COLOR + (1.0 - share) * ICE_COLOR
+    if isinstance(piece, HeightField):  # each triangle by itself, and lines along the grid: heights are to be seen
+        grid = vertices.reshape(*piece.heights.shape, 3)
+        lines = [
+            np.stack(ends, axis=-2).reshape(-1, 2, 3) for ends in ((grid[1:], grid[:-1]), (grid[:, 1:], grid[:, :-1]))
+        ]
+        facets = Mesh(vertices[faces].reshape(-1, 3), np.arange(faces.size).reshape(-1, 3))
+        return Surface(facets, np.concatenate(lines), color)
     mesh = trimesh.Trimesh(vertices, faces, process=False)
     sharp = mesh.face_adjacency_edges[mesh.face_adjacency_angles > CREASE]
     return Surface(creased(mesh), vertices[sharp], color)

@@ -159,7 +159,7 @@ for (const surface of data.terrain.surfaces) {
   const geometry = meshOf(surface), sharp = new THREE.BufferGeometry();
   sharp.setAttribute("position", new THREE.BufferAttribute(floats(surface.edges), 3));
   const material = new THREE.MeshStandardMaterial({
-    color: painted(surface.color), roughness: 0.9, side: THREE.DoubleSide,
+    color: painted(surface.color), roughness: 0.9,
     polygonOffset: true, polygonOffsetFactor: 1, polygonOffsetUnits: 4, // edges are seen
   });
   const line = new THREE.LineBasicMaterial({ color: painted(surface.edge_color) });
