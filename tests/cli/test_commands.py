@@ -110,6 +110,15 @@ def test_info_of_a_file(tmp_path: Path) -> None:
         ),
         (["simulate", "arm", "--dt", "0"], "dt is 0.0, expected a positive time in seconds"),
         (["simulate", "arm", "--dt", "0.5"], "could not go on after"),
+        (["simulate", "arm", "--drop", "0.5"], "--drop is for simulations with contacts: say on which --terrain"),
+        (["simulate", "arm", "--terrain", "flat", "--drop", "0.5"], "model 'arm' has no free base to drop it with"),
+        (["simulate", "quadruped", "--terrain", "flat", "--method", "rk4"], "--method is for free motions"),
+        (
+            ["simulate", "quadruped", "--terrain", "flat", "--push", "base 0 80"],
+            "--push is 'base 0 80', expected a frame",
+        ),
+        (["simulate", "quadruped", "--terrain", "flat", "--push", "bas 0 8 0"], "'bas'"),
+        (["simulate", "cartpole", "--terrain", "flat"], "model 'cartpole' has no collision shapes"),
     ],
 )
 def test_an_error_is_one_line(arguments: list[str], message: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -177,6 +186,33 @@ def test_simulate_depends_on_seed_pose_and_method() -> None:
     others = [drift("--seed", "1"), drift("--pose", "neutral"), drift("--method", "semi_implicit_euler")]
     assert len({first, *others}) == 4
     assert float(others[2].split()[-1]) > 1e3 * float(first.split()[-1])
+
+
+@pytest.mark.parametrize("terrain", ["flat", "stairs", "ramp", "rough"])
+def test_simulate_drops_a_robot_on_a_terrain(terrain: str, tmp_path: Path) -> None:
+    page = tmp_path / "drop.html"
+    text = printed(
+        "simulate", "quadruped", "--terrain", terrain, "--drop", "0.1", "--seconds", "0.5", "--save", str(page)
+    )
+    assert f"quadruped (terrain: {terrain}): 0.5 s, 500 steps" in text
+    told = dict(re.findall(r"^(status|fall|deepest penetration|contacts at a time) {2,}(.*?) *$", text, re.MULTILINE))
+    assert told["status"] == "CONVERGED 100.0%" and float(told["deepest penetration"].split()[0]) < 1.0
+    assert told["contacts at a time"] != "at most 0"
+    assert "0.50 s · 26 frames" in page.read_text(encoding="utf-8")
+
+
+def test_simulate_with_motors_and_pushes() -> None:
+    """It stands; without motors, and when pushed over, it falls."""
+
+    def fall(*options: str) -> str:
+        text = printed("simulate", "quadruped", "--terrain", "flat", "--seconds", "1.5", *options)
+        (found,) = re.findall(r"^fall +(.*?) *$", text, re.MULTILINE)
+        return str(found)
+
+    stiff = ("--pd", "200", "5")
+    assert fall(*stiff) == "none"
+    assert fall().startswith("at 0.")
+    assert fall(*stiff, "--push", "base 0 900 200 0.1 0.3").startswith("at ")
 
 
 @pytest.mark.slow

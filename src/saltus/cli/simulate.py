@@ -1,10 +1,10 @@
-"""`saltus simulate`: a robot thrown into the air, or let swing."""
+"""`saltus simulate`: a robot thrown into the air, or let swing; or dropped on a terrain."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from time import perf_counter
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import typer
@@ -12,10 +12,13 @@ from rich.table import Table
 
 from saltus.arrays import Array
 from saltus.cli.console import OUT, FloatingOption, PoseOption, RobotArgument, load, pose_of, print_whole, progress_bar
+from saltus.cli.contacts import Place, dropped, moved, push_of, report, simulator_of, terrain_of
 from saltus.cli.view import PortOption, SaveOption, serve
+from saltus.collision.terrain import FRICTION
 from saltus.dynamics.kinematics import joint_placements
 from saltus.model import JointKind, Model
 from saltus.simulation import Interrupted, RolloutError, Trajectory, conservation_drift, rollout
+from saltus.simulation.simulator import Motion
 from saltus.simulation.steps import Method
 
 FRAMES_PER_SECOND = 50  # of what is shown and saved
@@ -25,8 +28,31 @@ def simulate(
     robot: RobotArgument,
     seconds: Annotated[float, typer.Option(help="How long.", min=0.0)] = 3.0,
     dt: Annotated[float, typer.Option(help="The step, in seconds.")] = 1e-3,
-    method: Annotated[Method, typer.Option(help="How to integrate.")] = "rk4",
-    seed: Annotated[int, typer.Option(help="Of the random velocities at the start.", min=0)] = 0,
+    method: Annotated[
+        Method | None, typer.Option(help="How to integrate a free motion: rk4, or this.", show_default="rk4")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Of the random velocities at the start, or of rough terrain.", min=0)] = 0,
+    terrain: Annotated[Place | None, typer.Option(help="Simulate contacts with it.", show_default=False)] = None,
+    drop: Annotated[
+        float | None, typer.Option(help="How high above the terrain it starts, in metres.", min=0.0, show_default="0")
+    ] = None,
+    push: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="'FRAME FX FY FZ START DURATION'",
+            help="A force in N, and times in s; more than one may be given.",
+            show_default=False,
+        ),
+    ] = None,
+    friction: Annotated[
+        float | None, typer.Option(help="Coefficient, of the terrain.", min=0.0, show_default="0.8")
+    ] = None,
+    pd: Annotated[
+        tuple[float, float] | None,
+        typer.Option(
+            metavar="KP KD", help="Motors hold the pose with these gains; without, there are none.", show_default=False
+        ),
+    ] = None,
     pose: PoseOption = None,
     save: SaveOption = None,
     plot: Annotated[
@@ -36,12 +62,19 @@ def simulate(
     port: PortOption = 8080,
     floating: FloatingOption = None,
 ) -> None:
-    """Let a robot move freely under gravity; see how well energy is kept.
+    """Let a robot move freely under gravity, or on a terrain.
 
-    It starts with random velocities; if its base is free, it is thrown up and
-    comes back to its height at the end. The joints are free: no motors, no
-    contacts, no limits, loops open. Ctrl-C ends the computation early; what is
-    done by then is reported, drawn and saved.
+    Without --terrain it starts with random velocities; if its base is free, it
+    is thrown up and comes back to its height at the end. The joints are free:
+    no motors, no contacts, no limits, loops open. Told is how well energy is
+    kept.
+
+    With --terrain it starts at rest, touches the terrain and itself, limits
+    hold and loops are closed. Told is what the solver of contacts says,
+    whether the robot fell, and how deep it ever was in something.
+
+    Ctrl-C ends the computation early; what is done by then is reported, drawn
+    and saved.
 
     Examples:
 
@@ -49,18 +82,39 @@ def simulate(
       [cyan]saltus simulate double_pendulum --seconds 20 --plot energy.png[/cyan]
       [cyan]saltus simulate humanoid --save tumble.html --seed 3[/cyan]
       [cyan]saltus simulate arm --dt 1e-4 --method semi_implicit_euler[/cyan]
+      [cyan]saltus simulate humanoid --terrain stairs --drop 0.3 --view[/cyan]
+      [cyan]saltus simulate quadruped --terrain flat --pd 200 5 --push "base 0 150 0 1 0.2" --save push.html[/cyan]
     """
     model = load(robot, floating)
-    q, v = start(model, pose_of(model, pose), seconds, seed)
-    begin = perf_counter()
-    motion, end = _moved(model, q, v, seconds, dt, method)
-    _report(model, motion, method, perf_counter() - begin)
-    every = max(1, round(1 / (FRAMES_PER_SECOND * dt)))
-    frames, period = motion.q[::every], every * dt
+    q = pose_of(model, pose)
+    motion: Trajectory | Motion
+    if terrain is not None:
+        if method is not None:
+            raise ValueError("--method is for free motions; a simulation with contacts has a method of its own")
+        world = terrain_of(terrain, FRICTION if friction is None else friction, seed)
+        pushes = [push_of(text) for text in push or ()]
+        sim = simulator_of(model, world, dt)
+        if drop is not None or model.joints[1].kind is JointKind.FREE_FLYER:
+            q = dropped(model, world, q, drop or 0.0)
+        motion, end, spent = moved(sim, q, pd, pushes, seconds)
+        report(motion, terrain.value, spent)
+        drawn: tuple[Any, ...] = (motion,)
+        frames: dict[str, Any] = {"dt": 1 / FRAMES_PER_SECOND}
+    else:
+        given = {"--drop": drop, "--push": push, "--friction": friction, "--pd": pd}
+        if any(value is not None for value in given.values()):
+            first = next(name for name, value in given.items() if value is not None)
+            raise ValueError(f"{first} is for simulations with contacts: say on which --terrain")
+        q, v = start(model, q, seconds, seed)
+        begin = perf_counter()
+        motion, end = _moved(model, q, v, seconds, dt, method or "rk4")
+        _report(model, motion, method or "rk4", perf_counter() - begin)
+        every = max(1, round(1 / (FRAMES_PER_SECOND * dt)))
+        drawn, frames = (model, motion.q[::every]), {"dt": every * dt}
     if save:
         from saltus.view import save_replay
 
-        OUT.print(f"wrote {save_replay(save, model, frames, period)}", soft_wrap=True)
+        OUT.print(f"wrote {save_replay(save, *drawn, **frames)}", soft_wrap=True)
     if plot:
         from saltus.view import plot_energy
 
@@ -69,7 +123,7 @@ def simulate(
     if view:
         from saltus.view import show
 
-        serve(show(model, frames, period, port=port, play=True))
+        serve(show(*drawn, **frames, port=port, play=True))
     if end is not None:
         raise end
 

@@ -3,8 +3,7 @@
 from saltus.simulation.commands import OverTime, PDTargets
 from saltus.simulation.conservation import Drift, conservation_drift
 from saltus.simulation.constraint_drift import constraint_drift
-from saltus.simulation.job import Push
-from saltus.simulation.motion import Motion, Step
+from saltus.simulation.motion import Motion, Push, Step
 from saltus.simulation.rollout import Interrupted, RolloutError, Trajectory, rollout
 from saltus.simulation.simulator import Simulator
 from saltus.simulation.solve_contacts import ContactImpulses, ContactResiduals, solve_contacts

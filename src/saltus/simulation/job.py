@@ -14,7 +14,7 @@ from saltus.model.tree import canonical_rotation
 from saltus.simulation.commands import OverTime, PDTargets
 from saltus.simulation.contact_step import _contact_steps
 from saltus.simulation.driven import Function, lost, standing_in
-from saltus.simulation.motion import Motion, Step
+from saltus.simulation.motion import Motion, Push, Step
 from saltus.simulation.rollout import Interrupted, RolloutError
 from saltus.simulation.task_space import motors_of
 
@@ -23,15 +23,6 @@ if TYPE_CHECKING:
 
 AT_ONCE = 2000
 """Steps of all robots in one call, as long as one robot has a few: Ctrl-C is heard soon."""
-
-
-class Push(NamedTuple):
-    """A force (3,) along the world's axes [N] on a point of a frame's body, from a time on for so long [s]."""
-
-    frame: str | int
-    force: ArrayLike
-    start: float = 0.0
-    duration: float = np.inf
 
 
 class Job:
@@ -71,6 +62,7 @@ class Job:
         self.hold = max(1, steps // max(1, self.command[0].shape[-2]))
         self.effort = _limits(model.effort_limit if command.towards else np.full(model.nv, np.inf), self.real)
         self.pushes = [_located(model, push) for push in pushes]
+        self.acted = np.broadcast_to(factor, leading).astype(self.real), tuple(pushes)
 
     def inputs(self, first: int, steps: int, q: Array, v: Array, held: Array, touch: Array) -> dict[str, Any]:
         """Of the kernel, by name and in its order, for steps from `first` on."""
@@ -123,7 +115,8 @@ class Job:
 
         def until() -> Motion:
             n = done // every + 1
-            return Motion(sim, t[:n], *(x[(slice(None),) * rank + (slice(n),)] for x in whole))
+            rows_done = (x[(slice(None),) * rank + (slice(n),)] for x in whole)
+            return Motion(sim, t[:n], *rows_done, *self.acted)
 
         try:
             while done < self.steps and not (gone.all() and gone.size):
@@ -158,7 +151,7 @@ class Job:
         except ValueError as cause:
             raise RolloutError(until(), sim.dt, cause) from cause
         whole[5][..., done // every + 1 :, 6] = int(Status.INVALID)
-        return Motion(sim, t, *whole)
+        return Motion(sim, t, *whole, *self.acted)
 
 
 class Command(NamedTuple):

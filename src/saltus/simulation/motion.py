@@ -4,17 +4,26 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from saltus.arrays import Array
+from saltus.arrays import Array, ArrayLike
 from saltus.collision.queries import Contacts
 from saltus.constraints.report import Status
 from saltus.simulation.driven import lost
 
 if TYPE_CHECKING:
     from saltus.simulation.simulator import Simulator
+
+
+class Push(NamedTuple):
+    """A force (3,) along the world's axes [N] on a point of a frame's body, from a time on for so long [s]."""
+
+    frame: str | int
+    force: ArrayLike
+    start: float = 0.0
+    duration: float = np.inf
 
 
 class Reported:

@@ -27,8 +27,8 @@ from saltus.simulation.contact_law import CONVEX, COULOMB
 from saltus.simulation.contact_problem import METHODS
 from saltus.simulation.contact_step import _contact_step, _contact_steps
 from saltus.simulation.driven import Function
-from saltus.simulation.job import Job, Push
-from saltus.simulation.motion import Motion, Step
+from saltus.simulation.job import Job
+from saltus.simulation.motion import Motion, Push, Step
 from saltus.simulation.simulated import SimulatedModel
 from saltus.simulation.step_derivatives import StepDerivatives
 

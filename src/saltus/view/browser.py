@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from saltus.model.checks import Array
 from saltus.model.model import Model
+from saltus.simulation.simulator import Motion
 from saltus.view.scene import (
     CENTER_OF_MASS,
     CONES,
@@ -30,6 +31,7 @@ from saltus.view.scene import (
     poses,
 )
 from saltus.view.solids import Mesh, triangulated
+from saltus.view.terrain import EDGE_SHADE
 
 COLORS = {CENTER_OF_MASS: (242, 169, 0), FORCES: (214, 47, 47), CONES: (59, 130, 196), SUPPORT: (47, 158, 95)}
 SEE_THROUGH = 0.35
@@ -38,7 +40,7 @@ SPEEDS = ("0.1x", "0.25x", "0.5x", "1x", "2x", "4x")
 
 
 def show(
-    model: Model,
+    model: Model | Motion,
     q: ArrayLike | None = None,
     dt: float = 0.02,
     *,
@@ -49,12 +51,13 @@ def show(
 ) -> Viewer:
     """Opens a viewer page and returns at once; the page is at `viewer.url` until `viewer.close()`.
 
+    model: or, without q, what `Simulator.rollout` returns: contacts and terrain are drawn as well.
     q: a pose (nq,), a trajectory (T, nq) or a batch of trajectories (B, T, nq); by default the model's first reference
         configuration, or the neutral one if it has none.
     dt: time between frames [s].
     host, port: where to listen; if the port is taken, the next free one. Give another host only to let others look in.
     play: whether the motion runs at once, or waits for the tick on the page.
-    extras: contacts, forces, active, normals, friction, layout, title, as `saltus.view.describe` takes them.
+    extras: terrain, contacts, forces, active, normals, friction, layout, title, as `saltus.view.describe` takes them.
 
     >>> import saltus as sl
     >>> robot = sl.random_model(seed=0, bodies=5)
@@ -63,9 +66,9 @@ def show(
     ...     viewer.url.startswith("http://127.0.0.1:")
     True
     """
-    if not isinstance(model, Model):
-        raise TypeError(f"the model is a {type(model).__name__}, expected a saltus.Model")
-    if q is None:
+    if not isinstance(model, (Model, Motion)):
+        raise TypeError(f"the model is a {type(model).__name__}, expected a saltus.Model or a Motion")
+    if q is None and isinstance(model, Model):
         q = next(iter(model.reference_configurations.values()), model.neutral())
     _refuse_wrong_address(host, port)
     return Viewer(model, describe(model, q, dt, **extras), host, port, play)
@@ -74,10 +77,10 @@ def show(
 class Viewer:
     """A page that shows a robot. Make one with `show`; `close` it, or use it in a with statement."""
 
-    def __init__(self, model: Model, scene: Scene, host: str, port: int, play: bool) -> None:
+    def __init__(self, model: Model | Motion, scene: Scene, host: str, port: int, play: bool) -> None:
         import viser
 
-        self._model, self._scene = model, scene
+        self._model, self._scene = model.simulator.model if isinstance(model, Motion) else model, scene
         with _silent_rich():
             self._server: Any = viser.ViserServer(host=host, port=port, label=scene.title, verbose=False)
         self._server.gui.configure_theme(show_logo=False, show_share_button=False)
@@ -93,15 +96,19 @@ class Viewer:
         """The address of the page."""
         return f"http://{self._server.get_host()}:{self._server.get_port()}"
 
-    def update(self, q: ArrayLike, dt: float | None = None, **extras: Any) -> None:
-        """Shows another pose or trajectory of the same robot, with the arguments of `show`.
+    def update(self, q: ArrayLike | Motion, dt: float | None = None, **extras: Any) -> None:
+        """Shows another pose, trajectory or simulated motion of the same robot, with the arguments of `show`.
 
         If q has the shape of the one before, only the robot moves: cheap enough to show a simulation as it runs.
         """
         with self._lock:
             before = self._scene
             dt = before.dt if dt is None else dt
-            scene = describe(self._model, q, dt, **{"solids": before.solids, "title": before.title, **extras})
+            kept = {"solids": before.solids, "title": before.title}
+            if isinstance(q, Motion):
+                scene = describe(q, dt=dt, **{**kept, **extras})
+            else:
+                scene = describe(self._model, q, dt, **{**kept, "terrain": before.terrain, **extras})
             if _alike(scene, before):
                 self._scene = scene
                 self._draw()
@@ -138,6 +145,7 @@ class Viewer:
                 for opacity in np.unique(scene.opacity)  # apart, for see-through ones are drawn in another way
                 for index in range(len(scene.solids))
             ]
+            self._terrain = [self._add_terrain(index) for index in range(len(scene.terrain_places))]
             self._add_extras()
             self._set_controls()
             self._dim()
@@ -171,6 +179,16 @@ class Viewer:
             batched_colors=tuple(round(part) for part in color[:3]), lod="off", side="double",
             receive_shadow=False, **options,  # the shadow map is too coarse for a robot's shadow on itself
         )  # fmt: skip
+
+    def _add_terrain(self, index: int) -> Any:
+        """A frame with the terrain, at one of its places."""
+        page, name = self._server.scene, f"/scene/terrain/{index}"
+        frame = page.add_frame(name, show_axes=False)
+        for k, surface in enumerate(self._scene.surfaces):
+            self._add_instances(f"{name}/{k}", surface.mesh, surface.color * 255, 1)
+            shade: Any = tuple(round(255 * part) for part in EDGE_SHADE * surface.color)
+            page.add_line_segments(f"{name}/{k}_edges", surface.edges, shade)
+        return frame
 
     def _add_extras(self) -> None:
         scene, page = self._scene, self._server.scene
@@ -247,6 +265,8 @@ class Viewer:
             for index, robots, handle in self._solids:
                 handle.batched_positions = moved[robots, index, :3] + back
                 handle.batched_wxyzs = moved[robots, index][:, [6, 3, 4, 5]]
+            for place, terrain in zip(scene.terrain_places, self._terrain, strict=True):
+                terrain.position = place + back
             self._draw_center(frame, back)
             self._draw_contacts(frame, back)
             for name, handles in self._groups.items():
@@ -273,15 +293,15 @@ class Viewer:
         scene, contacts = self._scene, self._scene.contacts
         points = contacts.points[:, frame].reshape(-1, 3) + back
         if FORCES in scene.extras:
-            arrows = scene.force_scale * contacts.forces[:, frame].reshape(-1, 3)
+            arrows = scene.arrows[:, frame].reshape(-1, 3)
             pushing = arrows.any(axis=1)
             self._arrows.points = np.stack([points, points + arrows], axis=1)[pushing]
         if CONES in scene.extras:
-            mu = contacts.friction[:, None]
+            mu = contacts.friction[:, frame].reshape(-1, 1)
             scales = 0.12 * scene.size * np.where(mu > 0, np.concatenate([mu, mu, np.ones_like(mu)], axis=1), 0.0)
             self._cones.batched_positions = points
             self._cones.batched_wxyzs = _from_z(contacts.normals[:, frame].reshape(-1, 3))
-            self._cones.batched_scales = (contacts.active[:, frame, :, None] * scales).reshape(-1, 3)
+            self._cones.batched_scales = contacts.active[:, frame].reshape(-1, 1) * scales
         if SUPPORT in scene.extras:
             above = back + np.array([0, 0, 0.003 * scene.size])
             self._polygon.vertices = contacts.support[:, frame].reshape(-1, 3) + above
@@ -333,6 +353,8 @@ def _alike(a: Scene, b: Scene) -> bool:
         a.placements.shape == b.placements.shape
         and (a.dt, a.solids, a.contacts.names, a.extras) == (b.dt, b.solids, b.contacts.names, b.extras)
         and np.array_equal(a.opacity, b.opacity)
+        and a.terrain.pieces == b.terrain.pieces
+        and np.array_equal(a.terrain_places, b.terrain_places)
     )
 
 

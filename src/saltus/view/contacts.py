@@ -1,6 +1,7 @@
 """Where a robot touches the world, as pictures show it: contact points, forces, friction cones, the support polygon.
 
-A contact is a frame of the model, its origin the point of contact. A flat foot is a frame at each corner.
+A contact is a frame of the model, its origin the point of contact; a flat foot is a frame at each corner. Or it is where the
+bodies of a simulated motion have met the terrain or each other.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,29 +17,32 @@ from numpy.typing import ArrayLike, NDArray
 from saltus.arrays import real_numbers
 from saltus.dynamics.kinematics import frame_placements
 from saltus.model.checks import Array
+from saltus.model.joints import JointKind
 from saltus.model.model import Model
+from saltus.simulation.simulator import Motion
 
 
 @dataclass(frozen=True, eq=False)
 class Contacts:
     """Contacts over time; the leading axes are those of q. Without contacts K is 0."""
 
-    names: tuple[str, ...]  # (K,) of the frames
+    names: tuple[str, ...]  # (K,) of the frames, or of what touches
     points: Array  # (..., K, 3) in the world [m]
     active: NDArray[np.bool_]  # (..., K) whether it touches
     forces: Array  # (..., K, 3) on the robot, in the world [N]; zero where it does not touch
     normals: Array  # (..., K, 3) of unit length, out of the ground
-    friction: Array  # (K,) coefficients; zero: no cone is drawn
+    friction: Array  # (..., K) coefficients; zero: no cone is drawn
+    carrying: NDArray[np.bool_]  # (..., K) which are corners of the support polygon
 
     @cached_property
     def support(self) -> Array:
-        """The support polygons (..., K, 3) [m]: the hull, seen from above, of the points that touch, counterclockwise.
+        """The support polygons (..., K, 3) [m]: the hull, seen from above, of the points that carry, counterclockwise.
 
-        The last corner is repeated to fill up K; where nothing touches all are the first contact's point.
+        The last corner is repeated to fill up K; where nothing carries all are the first contact's point.
         """
         polygons = self.points.copy()
-        for index in np.ndindex(self.active.shape[:-1] if self.names else (0,)):
-            corners = self.points[index][self.active[index]]
+        for index in np.ndindex(self.carrying.shape[:-1] if self.names else (0,)):
+            corners = self.points[index][self.carrying[index]]
             hull = corners[convex_hull(corners[:, :2])] if len(corners) else self.points[index][:1]
             polygons[index][: len(hull)] = hull
             polygons[index][len(hull) :] = hull[-1]
@@ -60,7 +65,7 @@ def contacts_of(
     forces: (..., K, 3) on the robot, in the world [N].
     active: (..., K) which contacts touch; by default those with a force, all if there are no forces.
     normals: (..., K, 3), by default up.
-    friction: one coefficient, or (K,).
+    friction: one coefficient, (K,), or (..., K).
 
     >>> import saltus as sl
     >>> robot = sl.random_model(seed=0, bodies=3)
@@ -86,9 +91,9 @@ def contacts_of(
     lengths = np.linalg.norm(directions, axis=-1, keepdims=True)
     if (lengths == 0).any():
         raise ValueError("normals contains one of length 0, expected directions")
-    coefficients = _filled(friction, shape[-1:], "friction")
+    coefficients = _filled(friction, shape, "friction")
     if (coefficients < 0).any():
-        raise ValueError(f"friction is {coefficients.tolist()}, expected nothing negative")
+        raise ValueError(f"friction is {np.asarray(friction).tolist()}, expected nothing negative")
     return Contacts(
         tuple(model.frames[index].name for index in indices),
         points,
@@ -96,7 +101,63 @@ def contacts_of(
         np.where(touching[..., None], pushes, 0.0),
         directions / lengths,
         coefficients,
+        touching,
     )
+
+
+def contacts_of_motion(motion: Motion, q: Array, every: int) -> Contacts:
+    """The contacts of a simulated motion, and its pushes, at each `every`-th of its rows: configurations `q` (..., T, nq).
+
+    A force is the mean over the rows since the one before of these: an impact lasts a step, and would be seen by chance.
+    Places for contacts where nothing ever touches are left out.
+    """
+    sim, lead = motion.simulator, q.shape[:-1]
+    found = sim.contacts(q)
+    rows = np.nan_to_num(motion.contact_forces[..., 1 : 1 + every * (lead[-1] - 1), :, :])
+    forces = np.zeros((*lead, *rows.shape[-2:]))
+    forces[..., 1:, :, :] = rows.reshape(*lead[:-1], lead[-1] - 1, every, *rows.shape[-2:]).mean(axis=-3)
+    touching = found.mask & forces.any(axis=-1)
+    kept = np.flatnonzero(touching.reshape(-1, touching.shape[-1]).any(axis=0))
+    active = touching[..., kept]
+    robots = sum(joint.kind is JointKind.FREE_FLYER for joint in sim.model.joints)
+    touched = Contacts(
+        tuple(" and ".join(filter(None, sim.scene.slots[slot])) for slot in kept),
+        np.where(active[..., None], found.point[..., kept, :], 0.0),
+        active,
+        np.where(active[..., None], forces[..., kept, :], 0.0),
+        np.where(active[..., None], found.normal[..., kept, :], (0.0, 0.0, 1.0)),
+        np.where(active, found.friction[..., kept], 0.0) * motion.friction[..., None, None],
+        active & (sim.slot_bodies[kept, 1] == 0) & (robots <= 1),
+    )
+    return _joined(touched, _pushes(motion, q, every)) if motion.pushes else touched
+
+
+def _pushes(motion: Motion, q: Array, every: int) -> Contacts:
+    """Forces where nothing touches."""
+    model, pushes, shape = motion.simulator.model, motion.pushes, (*q.shape[:-1], len(motion.pushes))
+    frames = [model.frame_index(push.frame) for push in pushes]
+    t = motion.t[::every, None]
+    start, duration = np.array([(push.start, push.duration) for push in pushes]).T
+    acting = (t >= start) & (t < start + duration)  # (T, K)
+    return Contacts(
+        tuple(f"push on {model.frames[frame].name}" for frame in frames),
+        frame_placements(model, q)[..., frames, :, :][..., :3, 3],
+        np.zeros(shape, bool),
+        np.where(acting[..., None], [push.force for push in pushes], np.zeros((*shape, 3))),
+        np.broadcast_to([0.0, 0.0, 1.0], (*shape, 3)),
+        np.zeros(shape),
+        np.zeros(shape, bool),
+    )
+
+
+def _joined(a: Contacts, b: Contacts) -> Contacts:
+    def both(name: str, axis: int) -> Any:
+        return np.concatenate([getattr(a, name), getattr(b, name)], axis=axis)
+
+    return Contacts(
+        a.names + b.names, both("points", -2), both("active", -1), both("forces", -2), both("normals", -2),
+        both("friction", -1), both("carrying", -1),
+    )  # fmt: skip
 
 
 def convex_hull(points: Array) -> list[int]:

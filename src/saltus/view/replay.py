@@ -17,14 +17,19 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from saltus.model.model import Model
+from saltus.simulation.simulator import Motion
 from saltus.view.scene import FIELD_OF_VIEW, Scene, describe, poses
 from saltus.view.solids import Solid
+from saltus.view.terrain import EDGE_SHADE
 
 
-def save_replay(path: str | Path, model: Model, q: ArrayLike, dt: float = 0.02, **extras: Any) -> Path:
+def save_replay(
+    path: str | Path, model: Model | Motion, q: ArrayLike | None = None, dt: float = 0.02, **extras: Any
+) -> Path:
     """Writes the motion `q` (nq,), (T, nq) or (B, T, nq), frames `dt` apart [s], as one HTML file; returns its path.
 
-    extras: contacts, forces, active, normals, friction, layout, title, as `describe` takes them.
+    model: or, without q, what `Simulator.rollout` returns: contacts and terrain are drawn as well.
+    extras: terrain, contacts, forces, active, normals, friction, layout, title, as `describe` takes them.
 
     In the page: drag to turn, wheel to zoom, right button to move; space plays and stops, the arrow keys go frame by frame
     (with shift, ten).
@@ -91,13 +96,27 @@ def _data(scene: Scene) -> dict[str, Any]:
         "center": _packed(scene.center),
         "path": _packed(scene.path),
         "extras": scene.extras,
+        "terrain": {
+            "surfaces": [
+                {
+                    "vertices": _packed(surface.mesh.vertices),
+                    "faces": _packed(surface.mesh.faces, np.uint32),
+                    "edges": _packed(surface.edges),
+                    "color": surface.color.tolist(),
+                    "edge_color": (EDGE_SHADE * surface.color).tolist(),
+                }
+                for surface in scene.surfaces
+            ],
+            "places": scene.terrain_places.tolist(),
+        },
         "contacts": {
             "points": _packed(contacts.points),
-            "arrows": _packed(contacts.forces * scene.force_scale),
+            "arrows": _packed(scene.arrows),
             "normals": _packed(contacts.normals),
             "support": _packed(contacts.support),
             "active": _packed(contacts.active, np.uint8),
-            "friction": contacts.friction.tolist(),
+            "friction": _packed(contacts.friction),
+            "count": len(contacts.names),
         },
     }
 

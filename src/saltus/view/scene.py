@@ -2,12 +2,12 @@
 
 Every trajectory of a batch is a robot of its own, B of them, over T frames that are `dt` apart. Robots stand side by
 side on a grid wide enough for their trajectories, or, with layout "overlay", where they are: the first one solid, the
-others see-through.
+others see-through. A terrain is drawn under each robot of a grid.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -15,13 +15,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from saltus.arrays import real_numbers
+from saltus.collision.terrain import PIECES, Terrain, as_terrain
 from saltus.dynamics.centroidal import center_of_mass
 from saltus.dynamics.kinematics import joint_placements
 from saltus.model.checks import Array
 from saltus.model.model import Model
 from saltus.model.parameters import over_time
-from saltus.view.contacts import Contacts, contacts_of
+from saltus.simulation.simulator import Motion
+from saltus.view.contacts import Contacts, contacts_of, contacts_of_motion
 from saltus.view.solids import Solid, half_extents, solids_of
+from saltus.view.terrain import Surface, above_floor, floor_of, surfaces_of
 
 OVERLAID_OPACITY = 0.25
 FIELD_OF_VIEW = np.radians(38.0)  # of the camera, from the picture's top to its bottom
@@ -33,6 +36,8 @@ EXTRAS = CENTER_OF_MASS, FORCES, CONES, SUPPORT = (
     "friction cones",
     "support polygon",
 )
+USUAL_FORCES = 0.98  # the part of a simulation's forces whose arrows are not cut off
+TERRAIN_EXTENT = 8.0  # side of the square that is drawn of an inclined ground, in sizes of a robot
 LAYOUTS = ("grid", "overlay")
 
 
@@ -46,6 +51,9 @@ class Scene:
     dt: float  # between frames [s]
     center: Array  # (B, T, 3) centre of mass; of a robot without mass, the middle of its joints
     contacts: Contacts  # leading axes (B, T)
+    full_force: float  # whose arrow is as long as any [N]; that of a larger one is cut off
+    terrain: Terrain
+    terrain_places: Array  # (N, 3) where its origin is drawn
     opacity: Array  # (B,) of the robots
     low: Array  # (3,) of a box around what the camera should see at first
     high: Array  # (3,)
@@ -62,10 +70,20 @@ class Scene:
         return int(self.placements.shape[1])
 
     @cached_property
+    def surfaces(self) -> tuple[Surface, ...]:
+        """Of the terrain, besides the floor."""
+        return surfaces_of(self.terrain, TERRAIN_EXTENT * self.size)
+
+    @cached_property
     def extras(self) -> tuple[str, ...]:
         """Which of the EXTRAS there are to be drawn."""
         contacts = self.contacts
-        there = (True, contacts.forces.any(), contacts.friction.any(), len(contacts.names) > 2)
+        there = (
+            True,
+            contacts.forces.any(),
+            contacts.friction.any(),
+            len(contacts.names) > 2 and contacts.carrying.any(),
+        )
         return tuple(extra for extra, is_there in zip(EXTRAS, there, strict=True) if is_there)
 
     @cached_property
@@ -75,10 +93,11 @@ class Scene:
         return np.asarray(mean - mean[0])
 
     @cached_property
-    def force_scale(self) -> float:
-        """Length of an arrow per force [m/N]: the largest is somewhat shorter than the robot."""
-        largest = np.linalg.norm(self.contacts.forces, axis=-1).max(initial=0.0)
-        return float(0.5 * self.size / largest) if largest > 0 else 0.0
+    def arrows(self) -> Array:
+        """(B, T, K, 3) of the forces [m]; the longest are somewhat shorter than the robot."""
+        forces = self.contacts.forces
+        sizes = np.linalg.norm(forces, axis=-1, keepdims=True)
+        return np.asarray(forces * (0.5 * self.size / np.maximum(sizes, self.full_force or 1.0)))
 
     @property
     def eye(self) -> Array:
@@ -94,10 +113,11 @@ class Scene:
 
 
 def describe(
-    model: Model,
-    q: ArrayLike,
+    model: Model | Motion,
+    q: ArrayLike | None = None,
     dt: float = 0.02,
     *,
+    terrain: Terrain | PIECES | Iterable[PIECES] | None = None,
     contacts: Sequence[str | int] = (),
     forces: ArrayLike | None = None,
     active: ArrayLike | None = None,
@@ -107,17 +127,20 @@ def describe(
     title: str | None = None,
     solids: tuple[Solid, ...] | None = None,
 ) -> Scene:
-    """The scene of a pose `q` (nq,), a trajectory (T, nq) or a batch of trajectories (B, T, nq).
+    """The scene of a pose `q` (nq,), a trajectory (T, nq) or a batch of trajectories (B, T, nq); or of a `Motion`.
 
-    dt: time between frames [s].
+    dt: time between frames [s]; of a motion, as near to it as its rows allow.
+    terrain: what robots stand on, a `Terrain` or pieces of one; by default that of the motion.
     contacts: K names or indices of frames that may touch the ground; a flat foot is a frame at each corner.
     forces: (..., K, 3) on the robot, in the world [N], with the leading axes of q.
     active: (..., K) which contacts touch; by default those with a force, all if there are no forces.
     normals: (..., K, 3) of the ground, by default up.
-    friction: one coefficient or (K,); friction cones are drawn where it is given.
+    friction: one coefficient, (K,) or (..., K); friction cones are drawn where it is given.
     layout: "grid" sets the robots of a batch side by side, "overlay" leaves them where they are, see-through.
     title: by default the model's name.
     solids: what to draw instead of the model's shapes.
+
+    Contacts, forces and pushes of a motion are those of the simulation: it takes no others.
 
     >>> import saltus as sl
     >>> robot = sl.random_model(seed=0, bodies=3)
@@ -125,18 +148,30 @@ def describe(
     >>> scene.placements.shape, scene.robots, scene.frames
     ((4, 10, 4, 4, 4), 4, 10)
     """
+    motion = model if isinstance(model, Motion) else None
+    step = real_numbers(dt, "dt")
+    if step.ndim or not (np.isfinite(step) and step > 0):
+        raise ValueError(f"dt is {dt}, expected a positive time in seconds")
+    every = 1
+    if motion is not None:
+        if q is not None or contacts or forces is not None or active is not None:
+            raise ValueError("a motion has its configurations, contacts and forces: expected none besides")
+        every = max(1, round(float(step) / motion.period))
+        step = np.asarray(every * motion.period)
+        model, q = motion.simulator.model, finite_until_lost(motion.q[..., ::every, :])
+        terrain = motion.simulator.scene.terrain if terrain is None else terrain
     if not isinstance(model, Model):
         raise TypeError(f"the model is a {type(model).__name__}, expected a saltus.Model")
     q = real_numbers(q, "q").astype(np.float64)
     if q.ndim not in (1, 2, 3) or q.shape[-1] != model.nq or 0 in q.shape[:-1]:
         raise ValueError(f"q has shape {q.shape}, expected ({model.nq},), (T, {model.nq}) or (B, T, {model.nq})")
-    step = real_numbers(dt, "dt")
-    if step.ndim or not (np.isfinite(step) and step > 0):
-        raise ValueError(f"dt is {dt}, expected a positive time in seconds")
     if layout not in LAYOUTS:
         raise ValueError(f"layout is {layout!r}, expected one of {', '.join(map(repr, LAYOUTS))}")
     q = q.reshape((1,) * (3 - q.ndim) + q.shape)
-    touching = contacts_of(model, q, contacts, forces=forces, active=active, normals=normals, friction=friction)
+    if motion is None:
+        touching = contacts_of(model, q, contacts, forces=forces, active=active, normals=normals, friction=friction)
+    else:
+        touching = contacts_of_motion(motion, q, every)
     placements = joint_placements(model, q)
     center = (
         np.asarray(center_of_mass(over_time(model), q)) if model.total_mass > 0 else placements[..., :3, 3].mean(axis=2)
@@ -146,14 +181,20 @@ def describe(
     low, high = _boxes(solids, placements)
     extent = (high - low).max(axis=(0, 1))
     size = max(float(np.linalg.norm(extent)), 1e-2)
+    stage = as_terrain(terrain)
+    floor, corners = floor_of(stage), above_floor(stage).triangles(TERRAIN_EXTENT * size)[0]
+    offsets = np.zeros((1, 3))
     if layout == "grid":
-        offsets = _grid(len(q), (high.max(axis=(0, 1)) - low.min(axis=(0, 1)))[:2] + 0.2 * size)
+        ends = np.concatenate([low.reshape(-1, 3), high.reshape(-1, 3), corners])
+        offsets = _grid(len(q), np.ptp(ends, axis=0)[:2] + 0.2 * size)
         for moved in (placements[..., :3, 3], touching.points, center, low, high):
             moved += offsets.reshape(-1, *(1,) * (moved.ndim - 2), 3)
     path = center.mean(axis=0) - center[:, 0].mean(axis=0)
     follow = bool(np.linalg.norm(path, axis=-1).max() > 1.5 * size)
     passed = path if follow else 0.0  # under a camera that follows
-    lowest = float(low[..., 2].min())
+    lowest = min(float(low[..., 2].min()), corners[:, 2].min(initial=np.inf))
+    if floor is None:
+        floor = 0.0 if lowest > -0.03 * size else lowest  # feet may sink in a little; a robot hanging lower may not
     return Scene(
         title=model.name if title is None else str(title),
         solids=solids,
@@ -161,13 +202,32 @@ def describe(
         dt=float(step),
         center=center,
         contacts=touching,
+        full_force=_full_force(touching.forces, motion),
+        terrain=stage,
+        terrain_places=offsets,
         opacity=np.where((np.arange(len(q)) > 0) & (layout == "overlay"), OVERLAID_OPACITY, 1.0),
         low=(low - passed).min(axis=(0, 1)),
         high=(high - passed).max(axis=(0, 1)),
         size=size,
-        floor=0.0 if lowest > -0.03 * size else lowest,  # feet may sink in a little; a robot hanging lower may not
+        floor=floor,
         follow=follow,
     )
+
+
+def finite_until_lost(q: Array) -> Array:
+    """(..., T, nq): robots that are lost stay where they were last."""
+    known = np.isfinite(q).all(axis=-1)
+    last = np.maximum.accumulate(np.where(known, np.arange(q.shape[-2]), 0), axis=-1)
+    return np.take_along_axis(q, last[..., None], axis=-2)
+
+
+def _full_force(forces: Array, motion: Motion | None) -> float:
+    """The largest; of a simulation nearly, as an impact would make arrows of all that lasts too short to be seen."""
+    sizes = np.linalg.norm(forces, axis=-1)
+    acting = sizes[sizes > 0]
+    if not acting.size:
+        return 0.0
+    return float(acting.max() if motion is None else np.quantile(acting, USUAL_FORCES))
 
 
 def poses(placements: Array) -> Array:

@@ -108,9 +108,9 @@ def triangulated(solid: Solid) -> Mesh:
     if solid.mesh is not None:
         return solid.mesh
     if shape.kind == "box":
-        return _creased(creation.box(extents=shape.size))
+        return creased(creation.box(extents=shape.size))
     if shape.kind == "cylinder":
-        return _creased(creation.cylinder(radius=shape.size[0], height=shape.size[1], sections=48))
+        return creased(creation.cylinder(radius=shape.size[0], height=shape.size[1], sections=48))
     if shape.kind == "capsule":
         capsule = creation.capsule(radius=shape.size[0], height=shape.size[1], count=[32, 32])
         return Mesh(np.asarray(capsule.vertices) - [0, 0, capsule.bounds.mean(axis=0)[2]], np.asarray(capsule.faces))
@@ -144,7 +144,7 @@ def _read_mesh(path: str) -> Iterator[tuple[Mesh, Array]]:
         raise FileNotFoundError("there is no such file")
     for part in trimesh.load_scene(path).dump():
         if isinstance(part, trimesh.Trimesh) and len(part.faces):
-            yield _creased(part), _file_color(part)
+            yield creased(part), _file_color(part)
 
 
 def _solid(shape: Shape, mesh: Mesh, color: Array) -> Solid:
@@ -161,7 +161,7 @@ def _file_color(part: Any) -> Array:
     return np.asarray(part.visual.main_color if material is None else material.main_color, dtype=np.float64)[:4] / 255.0
 
 
-def _creased(mesh: Any) -> Mesh:
+def creased(mesh: Any) -> Mesh:
     """Faces that meet smoothly, directly or over others, are a patch; each patch gets vertices of its own."""
     from scipy.sparse import coo_array  # type: ignore[import-untyped]
     from scipy.sparse.csgraph import connected_components  # type: ignore[import-untyped]

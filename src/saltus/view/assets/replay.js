@@ -16,7 +16,8 @@ const poses = floats(data.poses); // (robots, frames, bodies, 7): position, quat
 const center = floats(data.center); // (robots, frames, 3)
 const path = floats(data.path); // (frames, 3)
 const points = floats(contacts.points), arrows = floats(contacts.arrows), normals = floats(contacts.normals);
-const support = floats(contacts.support), active = bytes(contacts.active); // all (robots, frames, contacts ...)
+const support = floats(contacts.support), active = bytes(contacts.active);
+const friction = floats(contacts.friction); // all (robots, frames, contacts ...)
 
 // ------------------------------------------------------------------------------------------------ stage: light, floor
 
@@ -149,9 +150,32 @@ function seeThrough(on) {
     material.needsUpdate = true;
   }
 }
+
+// ------------------------------------------------------------------------------------------------------------ terrain
+
+const terrain = new THREE.Group();
+const painted = (color) => new THREE.Color().setRGB(...color, "srgb");
+for (const surface of data.terrain.surfaces) {
+  const geometry = meshOf(surface), sharp = new THREE.BufferGeometry();
+  sharp.setAttribute("position", new THREE.BufferAttribute(floats(surface.edges), 3));
+  const material = new THREE.MeshStandardMaterial({
+    color: painted(surface.color), roughness: 0.9,
+    polygonOffset: true, polygonOffsetFactor: 1, polygonOffsetUnits: 4, // edges are seen
+  });
+  const line = new THREE.LineBasicMaterial({ color: painted(surface.edge_color) });
+  for (const place of data.terrain.places) {
+    const mesh = new THREE.Mesh(geometry, material);
+    mesh.castShadow = mesh.receiveShadow = true;
+    mesh.add(new THREE.LineSegments(sharp, line));
+    mesh.position.set(...place);
+    terrain.add(mesh);
+  }
+}
+world.add(terrain);
+
 // ------------------------------------------------------------------------------------------------------------- extras
 
-const contactCount = contacts.friction.length, places = robots * contactCount; // of contacts in one frame
+const contactCount = contacts.count, places = robots * contactCount; // of contacts in one frame
 const overlay = (color, opacity = 1) => new THREE.MeshStandardMaterial({
   color, roughness: 0.6, transparent: opacity < 1, opacity, depthWrite: opacity === 1, side: THREE.DoubleSide,
 });
@@ -230,7 +254,7 @@ function drawContacts(frame) {
     heads.setMatrixAt(place, seen
       ? matrix.compose(arrow.clone().add(at), turn, scale.set(headScale, headScale, headScale)) : nowhere);
     turn.setFromUnitVectors(up, arrow.fromArray(normals, 3 * source));
-    const width = contacts.friction[index] * coneHeight;
+    const width = friction[source] * coneHeight;
     cones.setMatrixAt(place, active[source] && width > 0
       ? matrix.compose(at, turn, scale.set(width, width, coneHeight)) : nowhere);
     at.fromArray(support, 3 * source);
