@@ -18,8 +18,7 @@ from saltus.collision.terrain import Ground, HeightField, Ramp, Stairs, Terrain
 from saltus.constraints.constraint import model_loops
 from saltus.constraints.report import Status
 from saltus.model import JointKind, Model, ModelError
-from saltus.simulation import Interrupted, PDTargets, RolloutError
-from saltus.simulation.simulator import Motion, Push, Simulator
+from saltus.simulation import Interrupted, Motion, PDTargets, Push, RolloutError, Simulator
 
 FAR_ABOVE = 5.0  # m, higher than any of these terrains
 RECORDED = 5e-3  # s between the states that are recorded
@@ -94,7 +93,7 @@ def moved(
                 progress=lambda done, steps: bar.update(task, completed=done, total=steps),
             )  # fmt: skip
         except (Interrupted, RolloutError) as end:
-            return end.trajectory, end, perf_counter() - begin  # type: ignore[return-value]
+            return end.trajectory, end, perf_counter() - begin
     return motion, None, perf_counter() - begin
 
 

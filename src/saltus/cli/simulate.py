@@ -17,8 +17,7 @@ from saltus.cli.view import PortOption, SaveOption, serve
 from saltus.collision.terrain import FRICTION
 from saltus.dynamics.kinematics import joint_placements
 from saltus.model import JointKind, Model
-from saltus.simulation import Interrupted, RolloutError, Trajectory, conservation_drift, rollout
-from saltus.simulation.simulator import Motion
+from saltus.simulation import Interrupted, Motion, RolloutError, Trajectory, conservation_drift, rollout
 from saltus.simulation.steps import Method
 
 FRAMES_PER_SECOND = 50  # of what is shown and saved

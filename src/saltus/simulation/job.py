@@ -62,7 +62,7 @@ class Job:
         self.hold = max(1, steps // max(1, self.command[0].shape[-2]))
         self.effort = _limits(model.effort_limit if command.towards else np.full(model.nv, np.inf), self.real)
         self.pushes = [_located(model, push) for push in pushes]
-        self.acted = np.broadcast_to(factor, leading).astype(self.real), tuple(pushes)
+        self.acted: Any = np.broadcast_to(factor, leading).astype(self.real), tuple(pushes)
 
     def inputs(self, first: int, steps: int, q: Array, v: Array, held: Array, touch: Array) -> dict[str, Any]:
         """Of the kernel, by name and in its order, for steps from `first` on."""
@@ -104,7 +104,7 @@ class Job:
         if on_invalid == "raise" and gone.any():
             raise ValueError("rollout: q or v hold a NaN or an infinity, expected finite numbers")
         shapes = ((model.nq,), (model.nv,), (model.nv,), held_impulses.shape[-1:], touch.shape[-2:], (7,))
-        whole = [np.full((*self.leading, rows, *shape), np.nan, self.real) for shape in shapes]
+        whole: list[Any] = [np.full((*self.leading, rows, *shape), np.nan, self.real) for shape in shapes]
         rank = len(self.leading)
         first = (slice(None),) * rank + (0,)
         for array, begin in zip(whole, (q, v, np.zeros(()), held_impulses, touch, np.zeros(())), strict=True):
@@ -115,8 +115,8 @@ class Job:
 
         def until() -> Motion:
             n = done // every + 1
-            rows_done = (x[(slice(None),) * rank + (slice(n),)] for x in whole)
-            return Motion(sim, t[:n], *rows_done, *self.acted)
+            parts: list[Any] = [x[(slice(None),) * rank + (slice(n),)] for x in whole]
+            return Motion(sim, t[:n], *parts, *self.acted)
 
         try:
             while done < self.steps and not (gone.all() and gone.size):

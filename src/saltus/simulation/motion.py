@@ -77,6 +77,13 @@ class Motion(Reported):
     report: (
         Array  # (..., T, 7) steps of Newton's method, its new starts, residuals, worst row, status since the last row
     )
+    friction: Array  # (...) by what all coefficients were multiplied
+    pushes: tuple[Push, ...]  # that acted on the way
+
+    @property
+    def period(self) -> float:
+        """Time between rows [s]."""
+        return float(self.t[1] - self.t[0]) if len(self.t) > 1 else self.simulator.dt
 
     @property
     def ending(self) -> tuple[Array, Array]:

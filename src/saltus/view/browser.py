@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from saltus.model.checks import Array
 from saltus.model.model import Model
-from saltus.simulation.simulator import Motion
+from saltus.simulation import Motion
 from saltus.view.scene import (
     CENTER_OF_MASS,
     CONES,

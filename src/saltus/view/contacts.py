@@ -19,7 +19,7 @@ from saltus.dynamics.kinematics import frame_placements
 from saltus.model.checks import Array
 from saltus.model.joints import JointKind
 from saltus.model.model import Model
-from saltus.simulation.simulator import Motion
+from saltus.simulation import Motion
 
 
 @dataclass(frozen=True, eq=False)

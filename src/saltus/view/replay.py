@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from saltus.model.model import Model
-from saltus.simulation.simulator import Motion
+from saltus.simulation import Motion
 from saltus.view.scene import FIELD_OF_VIEW, Scene, describe, poses
 from saltus.view.solids import Solid
 from saltus.view.terrain import EDGE_SHADE

@@ -21,7 +21,7 @@ from saltus.dynamics.kinematics import joint_placements
 from saltus.model.checks import Array
 from saltus.model.model import Model
 from saltus.model.parameters import over_time
-from saltus.simulation.simulator import Motion
+from saltus.simulation import Motion
 from saltus.view.contacts import Contacts, contacts_of, contacts_of_motion
 from saltus.view.solids import Solid, half_extents, solids_of
 from saltus.view.terrain import Surface, above_floor, floor_of, surfaces_of
