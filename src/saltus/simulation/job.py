@@ -60,7 +60,7 @@ class Job:
         self.settings[..., 3] = factor
         self.command = [x.astype(self.real) for x in command.arrays]
         self.hold = max(1, steps // max(1, self.command[0].shape[-2]))
-        self.effort = _limits(model.effort_limit if command.towards else np.full(model.nv, np.inf), self.real)
+        self.effort = limits(model.effort_limit if command.towards else np.full(model.nv, np.inf), self.real)
         self.pushes = [_located(model, push) for push in pushes]
         self.acted: Any = np.broadcast_to(factor, leading).astype(self.real), tuple(pushes)
 
@@ -169,7 +169,7 @@ def _command(model: Model, tau: Any, steps: int) -> Command:
         if rows.shape[-1] != model.nq:
             raise ValueError(f"rollout: the targets have shape {targets.shape}, expected (..., {model.nq})")
         ticks = rows.shape[-2]
-        gains = [_gains(model, x, name, rows.ndim, ticks) for name, x in (("kp", tau.kp), ("kd", tau.kd))]
+        gains = [gains_of(model, x, name, rows.ndim, ticks) for name, x in (("kp", tau.kp), ("kd", tau.kd))]
         added = real_numbers(tau.tau, "tau of the targets")
         added = np.broadcast_to(added, (*added.shape[:-1], nv) if added.ndim else (nv,))[..., None, :]
         return Command((np.broadcast_to(added, (*added.shape[:-2], ticks, nv)), rows, *gains), True)
@@ -191,7 +191,7 @@ def _divisors(steps: int) -> set[int]:
     return {n for n in range(1, steps + 1) if steps % n == 0}
 
 
-def _gains(model: Model, values: ArrayLike, name: str, ndim: int, ticks: int) -> Any:
+def gains_of(model: Model, values: ArrayLike, name: str, ndim: int, ticks: int) -> Any:
     """(..., ticks, nv); a number is that of all motors."""
     array, nv = real_numbers(values, name), model.nv
     if not (array >= 0).all():
@@ -221,6 +221,6 @@ def _located(model: Model, push: Push) -> tuple[int, Array, Array, float, float]
     return frame.joint, at, force, push.start, push.start + push.duration
 
 
-def _limits(limits: Array, real: Any) -> Any:
+def limits(values: Array, real: Any) -> Any:
     """Limits of motors (nv,), none being large numbers."""
-    return np.minimum(limits, float(np.finfo(real).max) / 4.0).astype(real)
+    return np.minimum(values, float(np.finfo(real).max) / 4.0).astype(real)

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from saltus.arrays import ArrayLike, OnInvalid
+from saltus.arrays import ArrayLike, OnInvalid, on_gpu
 from saltus.collision.queries import Contacts, find_contacts
 from saltus.collision.scene import MARGIN, Scene
 from saltus.collision.tables import COLLISIONS
@@ -27,6 +27,7 @@ from saltus.simulation.contact_law import CONVEX, COULOMB
 from saltus.simulation.contact_problem import METHODS
 from saltus.simulation.contact_step import _contact_step, _contact_steps
 from saltus.simulation.driven import Function
+from saltus.simulation.gpu_simulation import roll_out
 from saltus.simulation.job import Job
 from saltus.simulation.motion import Motion, Push, Step
 from saltus.simulation.simulated import SimulatedModel
@@ -265,6 +266,9 @@ class Simulator:
         on_invalid: "raise", or "mark": robots whose states are not finite are lost, with NaN recorded and the status
             INVALID, and the others go on.
 
+        On a GPU, q and v of CuPy or PyTorch, (robots, ...): all steps under torques or targets known ahead are one launch,
+        and what is recorded is there.
+
         PD control acts on motors (`motors_of`) unless its gains are given joint by joint, within the model's effort limits.
         Ctrl-C raises `Interrupted`, and a motion that cannot go on `RolloutError`; both have the motion until then.
         """
@@ -274,6 +278,10 @@ class Simulator:
         if every < 1 or steps % every:
             raise ValueError(f"rollout: every is {every}, expected a divisor of the number of steps, {steps}")
         check_choice(on_invalid, "rollout")
+        if on_gpu(q) or on_gpu(v):
+            if callable(tau) or pushes:
+                raise TypeError("rollout: on a GPU torques are known ahead, and nothing pushes; expected no function")
+            return roll_out(self, q, v, tau, steps, every, friction, start)
         if callable(tau):
             held = round((control_period or self.dt) / self.dt)
             if held < 1 or abs(held * self.dt - (control_period or self.dt)) > 1e-6 * self.dt:
