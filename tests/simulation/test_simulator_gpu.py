@@ -9,8 +9,9 @@ import pytest
 
 import saltus as sl
 from saltus.kernel import driver
+from saltus.simulation import gpu_simulation
 
-needs_gpu = pytest.mark.skipif(not driver.available(), reason="no GPU")
+needs_gpu = pytest.mark.skipif(not driver.is_there(), reason="needs a GPU")
 
 
 @needs_gpu
@@ -48,3 +49,47 @@ def test_rollouts(library: str, specialised: bool) -> None:
                 if name != "report":
                     assert np.abs(ours - wanted).max() <= 1e-5 * max(np.abs(wanted).max(), 1.0)
             assert (ours[..., 6] == 0).all()
+
+
+class Host:
+    """Stands for a library of arrays."""
+
+    @staticmethod
+    def empty(like: Any, shape: Any) -> Any:
+        return np.empty(shape, like.dtype)
+
+
+@pytest.mark.parametrize("robots", [None, 5])
+@pytest.mark.parametrize("which", range(4))
+def test_how_arrays_are_laid_out(robots: int | None, which: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is done around the launch, with NumPy's arrays in the place of a GPU's."""
+    monkeypatch.setattr(gpu_simulation, "moved", lambda x, like: np.asarray(x, like.dtype))
+    monkeypatch.setattr(gpu_simulation, "library_of", lambda kind: Host)
+    laid_out = gpu_simulation._room
+
+    def as_numpy_has_it(like: Any, rows: int, shape: tuple[int, ...]) -> Any:
+        room = laid_out(like, rows, shape)
+        assert not many or room.strides[0] == room.itemsize  # robots lie side by side
+        return np.empty(room.shape)
+
+    monkeypatch.setattr(gpu_simulation, "_room", as_numpy_has_it)
+    robot = sl.load_robot("quadruped")
+    sim, rng, steps = sl.Simulator(robot, sl.Ground(friction=0.7)), np.random.default_rng(0), 20
+    many = () if robots is None else (robots,)
+    standing = robot.reference_configurations["standing"]
+    q, v = np.tile(standing, (*many, 1)), 0.1 * rng.normal(size=(*many, robot.nv))
+    targets = np.tile(standing, (*many, 4, 1))
+    tau = (
+        None,
+        rng.normal(size=robot.nv),
+        sl.OverTime(rng.normal(size=(*many, 10, robot.nv))),
+        sl.PDTargets(targets, 99.0, 3.0),
+    )
+    friction = 1.0 if robots is None else np.linspace(0.1, 1.0, robots)
+    start = sim.rollout(q, v, duration=0.005)
+    right = sim.rollout(q, v, tau[which], duration=steps * 1e-3, every=5, friction=friction, start=start)
+    found = gpu_simulation.roll_out(sim, q, v, tau[which], steps, 5, friction, start)
+    for name in ("t", "q", "v", "tau", "held", "touch", "report"):
+        ours, wanted = getattr(found, name)[..., :], getattr(right, name)
+        assert ours.shape == wanted.shape
+        assert np.abs(ours - wanted).max(initial=0.0) < 1e-9
