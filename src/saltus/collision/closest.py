@@ -103,8 +103,8 @@ def seen_edge(x, a, b):
 
 @kernel
 def lean_over_edge(n, a, b, limit, inner, there):
-    """How much too far a normal leans over an edge, if it stands there: `there` is not negative. If it stands on an end of the
-    edge, `inner` is negative: then only edges count that do not stick out, since other facets go on beyond the rest."""
+    """How much too far a normal leans over an edge, if it stands there: `there` is not negative. If it stands on an end of
+    the edge, `inner` is negative: then only edges count that do not stick out, as other facets go on beyond the rest."""
     ex, ey = b.x - a.x, b.y - a.y
     over = (n.x * ey - n.y * ex) / sqrt(ex * ex + ey * ey)
     limit = lift(limit, over)
