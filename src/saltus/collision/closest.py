@@ -90,27 +90,41 @@ def from_box(x, half, low, high):
 
 
 @kernel
-def beyond(x, a, b):
-    """How far a point is out of an edge from a to b of a triangle in the plane z = 0, and the closest point on the edge."""
+def seen_edge(x, a, b):
+    """Of the edge from a to b of a triangle in the plane z = 0: how far x is out of it; from the closest point on it to x;
+    and a number that is negative if that point is one of its ends."""
     ex, ey = b.x - a.x, b.y - a.y
     square = ex * ex + ey * ey
-    t = clamp(((x.x - a.x) * ex + (x.y - a.y) * ey) / square, 0.0 * x.x, lift(1.0, x.x))
+    t = ((x.x - a.x) * ex + (x.y - a.y) * ey) / square
+    held = clamp(t, 0.0 * x.x, lift(1.0, x.x))
     out = ((x.x - a.x) * ey - (x.y - a.y) * ex) / sqrt(square)
-    return out, Vec3(x.x - a.x - t * ex, x.y - a.y - t * ey, x.z)
+    return out, Vec3(x.x - a.x - held * ex, x.y - a.y - held * ey, x.z), minimum(t, 1.0 - t) - INNER
 
 
 @kernel
-def over_edge(n, a, b):
-    """How far a normal leans over an edge."""
+def lean_over_edge(n, a, b, limit, inner, there):
+    """How much too far a normal leans over an edge, if it stands there: `there` is not negative. If it stands on an end of
+    the edge, `inner` is negative: then only edges count that do not stick out, as other facets go on beyond the rest."""
     ex, ey = b.x - a.x, b.y - a.y
-    return (n.x * ey - n.y * ex) / sqrt(ex * ex + ey * ey)
+    over = (n.x * ey - n.y * ex) / sqrt(ex * ex + ey * ey)
+    limit = lift(limit, over)
+    free = select(less(inner, 0.0), select(less(LEAN, limit), 2.0 + 0.0 * over, limit), limit)
+    return select(less(there, 0.0), 0.0 * over - 1.0, over - free)
 
 
 @kernel
-def lean_over_edges(n, a, b, c, limits):
-    """How much too far a normal leans over the edges of a facet, or down."""
-    most = maximum(over_edge(n, a, b) - limits.x, over_edge(n, b, c) - limits.y)
-    return maximum(most, maximum(over_edge(n, c, a) - limits.z, LEAN - n.z))
+def lean_from_facet(n, a, b, c, limits):
+    """How much too far a direction leans over the edges of a facet from that end or edge of it which lies farthest in this
+    direction, or down."""
+    x, y, z = dot(n, a), dot(n, b), dot(n, c)
+    top = maximum(x, maximum(y, z)) - 1e-9
+    p, q, r = minimum(x, y) - top, minimum(y, z) - top, minimum(z, x) - top  # an edge is farthest
+    edge = maximum(p, maximum(q, r))
+    u = select(less(edge, 0.0), maximum(x, y) - top, p)
+    v = select(less(edge, 0.0), maximum(y, z) - top, q)
+    w = select(less(edge, 0.0), maximum(z, x) - top, r)
+    most = maximum(lean_over_edge(n, a, b, limits.x, edge, u), lean_over_edge(n, b, c, limits.y, edge, v))
+    return maximum(most, maximum(lean_over_edge(n, c, a, limits.z, edge, w), LEAN - n.z))
 
 
 @kernel
@@ -119,18 +133,23 @@ def from_facet(x, a, b, c, limits, down):
     it is thick, is pushed out along its normal. `down`: how far x and y change for z = 1 along the vertical; thickness."""
     o = 0.0 * x.x
     one = lift(1.0, o)
-    out_a, to_a = beyond(x, a, b)
-    out_b, to_b = beyond(x, b, c)
-    out_c, to_c = beyond(x, c, a)
+    out_a, to_a, inner_a = seen_edge(x, a, b)
+    out_b, to_b, inner_b = seen_edge(x, b, c)
+    out_c, to_c, inner_c = seen_edge(x, c, a)
+    far_a, far_b, far_c = dot(to_a, to_a), dot(to_b, to_b), dot(to_c, to_c)
+    least = minimum(far_a, minimum(far_b, far_c))
+    nearest = choose(less(least, far_a), choose(less(least, far_b), to_c, to_b), to_a)
     over = less(maximum(out_a, maximum(out_b, out_c)), 1e-9)
-    nearest = choose(less(dot(to_b, to_b), dot(to_a, to_a)), to_b, to_a)
-    nearest = choose(less(dot(to_c, to_c), dot(nearest, nearest)), to_c, nearest)
     n, distance = unit_or(choose(over, Vec3(o, o, x.z), nearest), Vec3(o, o, one))
-    gap = select(less(LEAN, lean_over_edges(n, a, b, c, limits)), lift(FAR, o), distance)
+    least = least * (1.0 + 1e-9) + 1e-18
+    most = lean_over_edge(n, a, b, limits.x, inner_a, least - far_a)
+    most = maximum(most, lean_over_edge(n, b, c, limits.y, inner_b, least - far_b))
+    most = maximum(most, lean_over_edge(n, c, a, limits.z, inner_c, least - far_c))
+    gap = select(less(LEAN, most), select(over, distance, lift(FAR, o)), distance)
     foot = Vec3(x.x - x.z * down.x, x.y - x.z * down.y, o)
-    out_a, _ = beyond(foot, a, b)
-    out_b, _ = beyond(foot, b, c)
-    out_c, _ = beyond(foot, c, a)
+    out_a, _, _ = seen_edge(foot, a, b)
+    out_b, _, _ = seen_edge(foot, b, c)
+    out_c, _, _ = seen_edge(foot, c, a)
     held = select(less(maximum(out_a, maximum(out_b, out_c)), 1e-9), x.z, lift(FAR, o))
     held = select(less(x.z, -down.z), lift(FAR, o), held)
     below = less(x.z, o)

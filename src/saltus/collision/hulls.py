@@ -83,11 +83,9 @@ def hull_of(points: Array) -> Polytope:
     from scipy.spatial import ConvexHull, QhullError  # type: ignore[import-untyped]
 
     size = float(np.ptp(points, axis=0).max())
-    if (
-        float(np.ptp(points @ np.linalg.svd(points - points.mean(axis=0))[2][2])) < 1e-6 * size
-    ):  # flat: give it some body
-        flat = np.linalg.svd(points - points.mean(axis=0))[2][2]
-        points = np.concatenate([points + 1e-4 * size * flat, points - 1e-4 * size * flat])
+    thin = np.linalg.eigh(np.cov(points.T))[1][:, 0]
+    if float(np.ptp(points @ thin)) < 1e-6 * size:  # flat: give it some body
+        points = np.concatenate([points + 1e-4 * size * thin, points - 1e-4 * size * thin])
     try:
         hull = ConvexHull(points)
     except QhullError as error:
@@ -150,9 +148,9 @@ def _faced(corners: Array, groups: tuple[int, ...], hull: Any) -> Polytope:
 
 
 def _directions(corners: Array, edges: NDArray[np.int64]) -> Iterator[Array]:
-    found: list[Array] = []
-    for a, b in edges:
-        along = (corners[b] - corners[a]) / np.linalg.norm(corners[b] - corners[a])
-        if all(np.linalg.norm(np.cross(along, each)) > ALIKE for each in found):
-            found.append(along)
-            yield along
+    along = corners[edges[:, 1]] - corners[edges[:, 0]]
+    along /= np.linalg.norm(along, axis=1, keepdims=True)
+    alike = np.linalg.norm(np.cross(along[:, None], along[None]), axis=-1) < ALIKE
+    for k in range(len(along)):
+        if not alike[k, :k].any():
+            yield along[k]

@@ -20,7 +20,7 @@ from saltus.collision.closest import (
     from_box,
     from_piece,
     lean,
-    lean_over_edges,
+    lean_from_facet,
     unit_or,
 )
 from saltus.collision.slots import offer
@@ -245,7 +245,7 @@ def lean_from(tree, k, n):
     if tree.piece_kind[k] == BOX:
         return lean(n, tree.limit_low[k], tree.limit_high[k])
     c = tree.piece_corner[k]
-    return lean_over_edges(n, tree.corner[c], tree.corner[c + 1], tree.corner[c + 2], tree.limit_low[k])
+    return lean_from_facet(n, tree.corner[c], tree.corner[c + 1], tree.corner[c + 2], tree.limit_low[k])
 
 
 @kernel

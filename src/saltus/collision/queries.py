@@ -84,7 +84,7 @@ def find_contacts(
 
     >>> import saltus as sl
     >>> robot = sl.load_robot("quadruped")
-    >>> found = sl.find_contacts(robot, sl.Ground(), robot.reference_configurations["standing"])
+    >>> found = sl.find_contacts(robot, sl.Ground(), robot.reference_configurations["standing"], margin=0.001)
     >>> int(found.mask.sum()), found.normal[found.mask][0].tolist(), bool((abs(found.gap[found.mask]) < 1e-9).all())
     (4, [0.0, 0.0, 1.0], True)
     """

@@ -14,14 +14,14 @@ Every piece has a coefficient of friction, and a restitution: which part of the 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from saltus.model.checks import Array, ModelError, finite, read_only, rigid_placement, unit_vector
-from saltus.model.joints import rebuilt
 from saltus.model.placements import placement
 
 FRICTION = 0.8
@@ -76,7 +76,7 @@ class Piece:
             object.__setattr__(self, name, value)
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        return _remade, (type(self), dict(zip(self.__dataclass_fields__, rebuilt(self)[1], strict=True)))
+        return _remade, (type(self), {each.name: getattr(self, each.name) for each in fields(self)})
 
 
 def _remade(kind: type[Piece], values: dict[str, Any]) -> Piece:
@@ -225,17 +225,15 @@ class HeightField(Piece):
         corners = points[faces]  # (F, 3, 3)
         normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
         normals /= np.linalg.norm(normals, axis=-1, keepdims=True)
-        owners = {
-            (a, b): f for f, face in enumerate(faces.tolist()) for a, b in zip(face, face[1:] + face[:1], strict=True)
-        }
         limits = np.ones((len(faces), 3))  # at the rim
-        for f, face in enumerate(faces.tolist()):
-            for k in range(3):
-                a, b = face[k], face[(k + 1) % 3]
-                other = owners.get((b, a))
-                if other is not None:
-                    outwards = np.cross(points[b] - points[a], normals[f])
-                    limits[f, k] = max(0.0, normals[other] @ outwards / np.linalg.norm(outwards))
+        owners = {edge: f for f, face in enumerate(faces.tolist()) for edge in pairwise((*face, face[0]))}
+        for (a, b), f in owners.items():
+            other = owners.get((b, a))
+            if other is not None:
+                outwards = np.cross(points[b] - points[a], normals[f])
+                sine = max(0.0, float(normals[other] @ outwards / np.linalg.norm(outwards)))
+                sharp = sine > 0.0 and normals[other] @ normals[f] < 0.0
+                limits[f, faces[f].tolist().index(a)] = 1.0 if sharp else sine
         return [Facet(corners[f], limits[f], self.thickness) for f in range(len(faces))]
 
 
