@@ -185,7 +185,7 @@ def solve_contacts(
     tolerance: float | None = None,
     max_turns: int = 60,
 ) -> ContactImpulses:
-    """Impulses x of contacts and joints, and the rates u = G x + compliance x + g that they lead to.
+    """Impulses x of contacts and joints, and the rates u = G x + compliance x + g that they lead to::
 
         a row of a joint    lower <= x <= upper     u = 0 inside, u >= 0 at the lower end, u <= 0 at the upper one
         a contact           |x_t| <= mu x_n         u_n >= 0, x_n u_n = 0;  u_t = 0, or x_t = -mu x_n u_t / |u_t|
@@ -197,7 +197,7 @@ def solve_contacts(
     g: (..., nr), the rates without impulses; a gap adds gap / step to the normal's, restitution adds to it, too.
     friction: (..., nk), mu of each contact.
     lower, upper: (..., rows), unless `rows` is 0.
-    compliance: (..., nr), added to the diagonal of G.
+    compliance: (..., nr), 0 or more, added to the diagonal of G.
     start: (..., nr), impulses to begin from, as those of the last step.
     law: "coulomb", or "convex": impulses minimise 1/2 x^T (G + compliance) x + g^T x over intervals and cones, so what
     slides lifts off. That is MuJoCo's model, with its R as compliance, and g less the reference rates.
