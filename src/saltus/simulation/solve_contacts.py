@@ -192,15 +192,16 @@ def solve_contacts(
 
     Loops are rows with infinite ends, joint limits go from 0 to infinity, dry friction from -f to f (times the step).
 
-    G: (..., nr, nr), the Delassus matrix J M^-1 J^T; symmetric, positive semidefinite. First `rows` rows of joints, then
+    `G` (..., nr, nr) is the Delassus matrix J M^-1 J^T: symmetric, positive semidefinite; first `rows` rows of joints, then
     three rows a contact: two tangents and the normal, which points to where the contact opens.
+
     g: (..., nr), the rates without impulses; a gap adds gap / step to the normal's, restitution adds to it, too.
     friction: (..., nk), mu of each contact.
     lower, upper: (..., rows), unless `rows` is 0.
     compliance: (..., nr), 0 or more, added to the diagonal of G.
     start: (..., nr), impulses to begin from, as those of the last step.
     law: "coulomb", or "convex": impulses minimise 1/2 x^T (G + compliance) x + g^T x over intervals and cones, so what
-    slides lifts off. That is MuJoCo's model, with its R as compliance, and g less the reference rates.
+        slides lifts off. That is MuJoCo's model, with its R as compliance, and g less the reference rates.
     method: "admm" or "pgs", which takes many steps (contact_problem.py).
     tolerance: of the natural map [m/s]; 1e-9, in single precision 1e-5.
     max_turns: after how many new starts, each 20 steps of Newton's method or more, or hundred sweeps, an answer must do.
