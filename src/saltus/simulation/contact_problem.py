@@ -89,7 +89,7 @@ def settle(w, first, n, law, method, tolerance, least, rounds, report):
     """Impulses from those at hand on: `first` rows of joints, contacts in the others of n; at most so many turns.
 
     `least`: the least share of its diagonal that is added to G while steps are looked for; 1e-12, in single precision
-    1e-3."""
+    1e-5."""
     begin(w, first, n)
     if method == 0:
         count, turns = take_turns(w, first, n, law, tolerance, least, rounds)

@@ -25,7 +25,7 @@ TOLERANCE = {"d": 1e-9, "f": 1e-5}
 BEYOND = 10.0 * ENDLESS
 """Stands for infinity: inputs are finite."""
 
-LEAST = {"d": 1e-12, "f": 1e-3}
+LEAST = {"d": 1e-12, "f": 1e-5}
 """Of the share of its diagonal that is added to G (contact_newton.py)."""
 
 
