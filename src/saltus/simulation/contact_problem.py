@@ -36,9 +36,10 @@ from saltus.constraints.report import Status
 from saltus.kernel import Layout, fabs, kernel, ld, less, lift, maximum, minimum, rolled, select, some, sqrt, st, zero
 from saltus.simulation.contact_admm import admm, begin_splitting
 from saltus.simulation.contact_law import COULOMB, project, within
-from saltus.simulation.contact_newton import begin, find_rates, newton, stride, three
+from saltus.simulation.contact_newton import begin, find_rates, newton
 from saltus.simulation.contact_path import follow
 from saltus.simulation.contact_pgs import gauss_seidel
+from saltus.simulation.contact_system import stride, three
 from saltus.spatial.algebra import Vec3
 
 METHODS = {"admm": 0, "pgs": 1}
