@@ -23,7 +23,7 @@ from __future__ import annotations
 from saltus.constraints.dense import factor_block, solve_block
 from saltus.kernel import kernel, ld, less, select, sqrt, st
 from saltus.simulation.contact_law import CONVEX, COULOMB, project, within
-from saltus.simulation.contact_newton import set_three, three
+from saltus.simulation.contact_system import set_three, three
 
 PROXIMAL = 1e-6
 """eta"""

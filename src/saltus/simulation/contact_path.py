@@ -11,7 +11,7 @@ slide or opens, make steps short, and home is chosen so that no two corners coin
 be, with disorder.
 
 That finds solutions where Newton's method, near as it may begin, does not. A step costs some solutions of the Newton
-system (contact_newton.py); mostly 20 to 60 lead to the end, a few hundred where contacts are wedged and impulses large.
+system (contact_system.py); mostly 20 to 60 lead to the end, a few hundred where contacts are wedged and impulses large.
 
 | code | what | shape |
 |---|---|---|
@@ -27,7 +27,8 @@ from __future__ import annotations
 
 from saltus.kernel import floor, kernel, less, lift, maximum, minimum, select, some, sqrt, zero
 from saltus.simulation.contact_law import project, within
-from saltus.simulation.contact_newton import assemble, choose, eliminate, find_rates, judge, set_three, three
+from saltus.simulation.contact_newton import choose, find_rates, judge
+from saltus.simulation.contact_system import assemble, eliminate, set_three, three
 
 FIRST, LONGEST, SHORTEST = 0.5, 1e3, 1e-7
 """Lengths of steps, where 1 is what the rates g give as impulses, or a factor e of a."""
@@ -63,7 +64,7 @@ def follow(w, first, n, law, disorder, turn, end, most, going):
     for _ in range(most):
         if not some(less(0.5, going)):
             break
-        m, _moving = assemble(w, first, n, law, a, True)
+        m = assemble(w, first, n, law, a, True)
         sign = eliminate(w, n, m, True)
         _, miss = judge(w, first, n, law, None, a)
         ss, sd, dd, force = o, o, o, o

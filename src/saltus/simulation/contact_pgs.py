@@ -20,7 +20,8 @@ from __future__ import annotations
 
 from saltus.kernel import kernel, ld, less, lift, maximum, select, some, sqrt, zero
 from saltus.simulation.contact_law import COULOMB, NOTHING, project, within
-from saltus.simulation.contact_newton import find_rates, judge, put_inside, three
+from saltus.simulation.contact_newton import find_rates, judge, put_inside
+from saltus.simulation.contact_system import three
 from saltus.spatial.algebra import Vec3
 
 ROOT_STEPS = 14

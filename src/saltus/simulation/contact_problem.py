@@ -36,9 +36,10 @@ from saltus.constraints.report import Status
 from saltus.kernel import Layout, fabs, kernel, ld, less, lift, maximum, minimum, rolled, select, some, sqrt, st, zero
 from saltus.simulation.contact_admm import admm, begin_splitting
 from saltus.simulation.contact_law import COULOMB, project, within
-from saltus.simulation.contact_newton import begin, find_rates, newton, stride, three
+from saltus.simulation.contact_newton import begin, find_rates, newton
 from saltus.simulation.contact_path import follow
 from saltus.simulation.contact_pgs import gauss_seidel
+from saltus.simulation.contact_system import stride, three
 from saltus.spatial.algebra import Vec3
 
 METHODS = {"admm": 0, "pgs": 1}
@@ -89,7 +90,7 @@ def settle(w, first, n, law, method, tolerance, least, rounds, report):
     """Impulses from those at hand on: `first` rows of joints, contacts in the others of n; at most so many turns.
 
     `least`: the least share of its diagonal that is added to G while steps are looked for; 1e-12, in single precision
-    1e-3."""
+    1e-5."""
     begin(w, first, n)
     if method == 0:
         count, turns = take_turns(w, first, n, law, tolerance, least, rounds)

@@ -38,7 +38,7 @@ LAWS = {"coulomb": COULOMB, "convex": CONVEX}
 TOLERANCE = {np.dtype(np.float64): 1e-8, np.dtype(np.float32): 1e-5}
 """Of the natural map of the contact problem [m/s, rad/s]."""
 
-LEAST_SHARE = {np.dtype(np.float64): 1e-12, np.dtype(np.float32): 1e-3}
+LEAST_SHARE = {np.dtype(np.float64): 1e-12, np.dtype(np.float32): 1e-5}
 """Of its diagonal, added to the Delassus matrix while Newton's steps are looked for."""
 
 FAST = 20.0

@@ -25,7 +25,7 @@ TOLERANCE = {"d": 1e-9, "f": 1e-5}
 BEYOND = 10.0 * ENDLESS
 """Stands for infinity: inputs are finite."""
 
-LEAST = {"d": 1e-12, "f": 1e-3}
+LEAST = {"d": 1e-12, "f": 1e-5}
 """Of the share of its diagonal that is added to G (contact_newton.py)."""
 
 
@@ -185,22 +185,23 @@ def solve_contacts(
     tolerance: float | None = None,
     max_turns: int = 60,
 ) -> ContactImpulses:
-    """Impulses x of contacts and joints, and the rates u = G x + compliance x + g that they lead to.
+    """Impulses x of contacts and joints, and the rates u = G x + compliance x + g that they lead to::
 
         a row of a joint    lower <= x <= upper     u = 0 inside, u >= 0 at the lower end, u <= 0 at the upper one
         a contact           |x_t| <= mu x_n         u_n >= 0, x_n u_n = 0;  u_t = 0, or x_t = -mu x_n u_t / |u_t|
 
     Loops are rows with infinite ends, joint limits go from 0 to infinity, dry friction from -f to f (times the step).
 
-    G: (..., nr, nr), the Delassus matrix J M^-1 J^T; symmetric, positive semidefinite. First `rows` rows of joints, then
+    `G` (..., nr, nr) is the Delassus matrix J M^-1 J^T: symmetric, positive semidefinite; first `rows` rows of joints, then
     three rows a contact: two tangents and the normal, which points to where the contact opens.
+
     g: (..., nr), the rates without impulses; a gap adds gap / step to the normal's, restitution adds to it, too.
     friction: (..., nk), mu of each contact.
     lower, upper: (..., rows), unless `rows` is 0.
-    compliance: (..., nr), added to the diagonal of G.
+    compliance: (..., nr), 0 or more, added to the diagonal of G.
     start: (..., nr), impulses to begin from, as those of the last step.
     law: "coulomb", or "convex": impulses minimise 1/2 x^T (G + compliance) x + g^T x over intervals and cones, so what
-    slides lifts off. That is MuJoCo's model, with its R as compliance, and g less the reference rates.
+        slides lifts off. That is MuJoCo's model, with its R as compliance, and g less the reference rates.
     method: "admm" or "pgs", which takes many steps (contact_problem.py).
     tolerance: of the natural map [m/s]; 1e-9, in single precision 1e-5.
     max_turns: after how many new starts, each 20 steps of Newton's method or more, or hundred sweeps, an answer must do.

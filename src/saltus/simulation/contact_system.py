@@ -1,0 +1,244 @@
+"""The linear system of a step of Newton's method on a contact problem, and of a step along a path.
+
+    (1 - (1 - a) Q (1 - G / D)) dx = P(tau) - x,      tau = (1 - a) (x - u / D) + a home
+
+Rows with Q = 0, open contacts and joints at an end, have dx = P - x. Only the others, those that are listed, stand in the
+system, close together, with right sides behind their columns. In packets a row is listed if it is so in any lane.
+
+O(n^3). No pivots are looked for: where contacts stick the matrix is one of inertias, and a sliding contact's normal row comes
+before its tangents.
+
+| code | what | shape |
+|---|---|---|
+| `slope` | rows of Q; of a joint's row, the first number | n 3 |
+| `listed` | rows in the system, then others that move | n |
+| `system` | the matrix and right sides, rows of `stride(n)` | nrs |
+| `step`, `along` | the solutions | n |
+"""
+
+from __future__ import annotations
+
+from saltus.kernel import Quad, four, kernel, ld, less, lift, quad, select, some, sqrt, st, zero
+from saltus.simulation.contact_law import COULOMB, is_within, project, slope, within
+from saltus.spatial.algebra import Mat3, Vec3
+
+
+@kernel
+def stride(n):
+    """Numbers in a row of the system: n, and two right sides, in quads."""
+    return (n + 5) // 4 * 4
+
+
+@kernel
+def three(x, i):
+    return Vec3(ld(x, i), ld(x, i + 1), ld(x, i + 2))
+
+
+@kernel
+def set_three(x, i, value):
+    x[i], x[i + 1], x[i + 2] = value.x, value.y, value.z
+
+
+@kernel
+def assemble(w, first, n, law, a, along):
+    """The system of a step; how many rows it has. `step` of all others is known then.
+
+    `along`: also the right side of the path's direction, dx by 1 - a."""
+    joints = list_joints(w, first, a, along)
+    m = list_contacts(w, first, n, law, a, along, joints)
+    moving = list_moving(w, n, m)
+    row, share = stride(n), 1.0 - a
+    for p in range(joints):
+        fill_joint(w, n, row, p, m, moving, share, along)
+    for p in range(joints, m, 3):
+        fill_contact(w, n, row, p, m, moving, share, along)
+    return m
+
+
+@kernel
+def list_joints(w, first, a, along):
+    """Looks at rows of joints; how many are listed."""
+    o = zero(w.delassus)
+    m = 0
+    for i in range(first):
+        x = w.impulse[i]
+        tau = x - w.rate[i] * w.inverse[i]
+        mixed = tau + a * (w.home[i] - tau)
+        moves = is_within(mixed, w.lower[i], w.upper[i])
+        w.step[i], w.slope[i] = within(mixed, w.lower[i], w.upper[i]) - x, Vec3(moves, o, o)
+        if along:
+            w.along[i] = moves * (tau - w.home[i])
+        if some(less(0.5, moves)):
+            w.listed[m] = i
+            m = m + 1
+    return m
+
+
+@kernel
+def list_contacts(w, first, n, law, a, along, m):
+    """The same for contacts, behind m rows."""
+    o = zero(w.delassus)
+    for i in range(first, n, 3):
+        x, mu = three(w.impulse, i), w.friction[i]
+        tau = x - three(w.rate, i) * w.inverse[i]
+        away = three(w.home, i) - tau
+        mixed = tau + away * a
+        set_three(w.step, i, project(law, mu, mixed) - x)
+        if along:
+            set_three(w.along, i, Vec3(o, o, o))
+        if law == COULOMB:
+            pushes = mixed.x
+        else:
+            pushes = mixed.x + mu * sqrt(mixed.y * mixed.y + mixed.z * mixed.z)
+        if some(less(o, pushes)):
+            Q = slope(law, mu, mixed)
+            w.slope[i], w.slope[i + 1] = Vec3(Q.xx, Q.xy, Q.xz), Vec3(Q.yx, Q.yy, Q.yz)
+            w.slope[i + 2] = Vec3(Q.zx, Q.zy, Q.zz)
+            if along:
+                set_three(w.along, i, Q @ away * -1.0)
+            w.listed[m], w.listed[m + 1], w.listed[m + 2] = i, i + 1, i + 2
+            m = m + 3
+    return m
+
+
+@kernel
+def list_moving(w, n, m):
+    """Behind m rows, those that are not in the system, but move; how many are listed then."""
+    moving, k = m + 0, 0
+    for i in range(n):
+        if k < m and w.listed[k] == i:
+            k = k + 1
+        elif some(less(0.0, w.step[i] * w.step[i])):
+            w.listed[moving] = i
+            moving = moving + 1
+    return moving
+
+
+@kernel
+def fill_joint(w, n, row, p, m, moving, share, along):
+    """Row p of the system."""
+    G, A, i, total = w.delassus, w.system, w.listed[p], zero(w.delassus)
+    factor = share * w.slope[i].x
+    pull = factor * w.inverse[i]
+    for q in range(m):
+        st(A, p * row + q, pull * ld(G, i * n + w.listed[q]))
+    st(A, p * row + p, ld(A, p * row + p) + 1.0 - factor)
+    for q in range(m, moving):
+        j = w.listed[q]
+        total = total + ld(G, i * n + j) * w.step[j]
+    set_right(w, p, row, m, w.step[i] - pull * total, i, along)
+
+
+@kernel
+def fill_contact(w, n, row, p, m, moving, share, along):
+    """Rows p, p + 1, p + 2 of the system."""
+    G, A, i, k, total = w.delassus, w.system, w.listed[p], p * row, zero(w.delassus)
+    x, y, z = w.slope[i], w.slope[i + 1], w.slope[i + 2]
+    Q = Mat3(x.x, x.y, x.z, y.x, y.y, y.z, z.x, z.y, z.z) * share
+    R = Q * w.inverse[i]
+    if m == n and n > 3:  # as they lie, four at a time
+        for q in range(0, n, 4):
+            j = min(q, n - 4)
+            a, b, c = ld(G, i * n + j, Quad), ld(G, i * n + n + j, Quad), ld(G, i * n + n + n + j, Quad)
+            st(A, k + j, a * R.xx + b * R.xy + c * R.xz)
+            st(A, k + j + row, a * R.yx + b * R.yy + c * R.yz)
+            st(A, k + j + row + row, a * R.zx + b * R.zy + c * R.zz)
+    else:
+        for q in range(m):
+            column = R @ ld(G, w.listed[q] * n + i, Vec3)
+            st(A, k + q, column.x)
+            st(A, k + q + row, column.y)
+            st(A, k + q + row + row, column.z)
+    take_off(A, k + p, Vec3(Q.xx - 1.0, Q.xy, Q.xz))
+    take_off(A, k + p + row, Vec3(Q.yx, Q.yy - 1.0, Q.yz))
+    take_off(A, k + p + row + row, Vec3(Q.zx, Q.zy, Q.zz - 1.0))
+    others = Vec3(total, total, total)
+    for q in range(m, moving):
+        j = w.listed[q]
+        others = others + ld(G, j * n + i, Vec3) * w.step[j]
+    right = three(w.step, i) - R @ others
+    set_right(w, p, row, m, right.x, i, along)
+    set_right(w, p + 1, row, m, right.y, i + 1, along)
+    set_right(w, p + 2, row, m, right.z, i + 2, along)
+
+
+@kernel
+def take_off(A, k, x):
+    st(A, k, ld(A, k) - x.x)
+    st(A, k + 1, ld(A, k + 1) - x.y)
+    st(A, k + 2, ld(A, k + 2) - x.z)
+
+
+@kernel
+def set_right(w, p, row, m, right, i, along):
+    """The right sides of row p of the system, row i of the problem, and zeros to the end of a quad."""
+    k = p * row + m
+    for q in range(k, p * row + (m + 5) // 4 * 4):
+        st(w.system, q, 0.0)
+    st(w.system, k, right)
+    if along:
+        st(w.system, k + 1, w.along[i])
+
+
+@kernel
+def eliminate(w, n, m, along):
+    """The system's solution, by Gauss, into `step` (and `along`); the sign of its determinant, 0 if it has none.
+
+    Three columns at a time: a row goes through memory a third as often."""
+    A, row = w.system, stride(n)
+    end = (m + 5) // 4 * 4 if along else (m + 4) // 4 * 4
+    alone = m % 3
+    sign = lift(1.0, zero(A))
+    for k in range(alone):
+        sign = take_pivot(A, row, k, sign)
+        for i in range(k + 1, m):
+            take_row(A, row, i, k, k // 4 * 4, end)
+    for k in range(alone, m, 3):
+        here, a, b, c = k // 4 * 4, k * row, (k + 1) * row, (k + 2) * row
+        sign = take_pivot(A, row, k, sign)
+        take_row(A, row, k + 1, k, here, end)
+        sign = take_pivot(A, row, k + 1, sign)
+        take_row(A, row, k + 2, k, here, end)
+        take_row(A, row, k + 2, k + 1, here, end)
+        sign = take_pivot(A, row, k + 2, sign)
+        ab, ac, bc = ld(A, a + k + 1), ld(A, a + k + 2), ld(A, b + k + 2)
+        first, second, third = ld(A, a + k), ld(A, b + k + 1), ld(A, c + k + 2)
+        for i in range(k + 3, m):
+            d = i * row
+            x = ld(A, d + k) * first
+            y = (ld(A, d + k + 1) - x * ab) * second
+            z = (ld(A, d + k + 2) - x * ac - y * bc) * third
+            for j in range((k + 3) // 4 * 4, end, 4):
+                rest = ld(A, d + j, Quad) - ld(A, a + j, Quad) * x - ld(A, b + j, Quad) * y
+                st(A, d + j, rest - ld(A, c + j, Quad) * z)
+    put_back(w, row, m, m, w.step)
+    if along:
+        put_back(w, row, m, m + 1, w.along)
+    return sign
+
+
+@kernel
+def take_pivot(A, row, k, sign):
+    """Inverts a pivot in its place; the sign of the determinant up to it."""
+    pivot = ld(A, k * row + k)
+    st(A, k * row + k, 1.0 / pivot)
+    return select(less(pivot, 0.0), -sign, select(less(0.0, pivot), sign, 0.0 * sign))
+
+
+@kernel
+def take_row(A, row, i, k, here, end):
+    """Row i without column k, from a place on."""
+    ratio = ld(A, i * row + k) * ld(A, k * row + k)
+    for j in range(here, end, 4):
+        st(A, i * row + j, ld(A, i * row + j, Quad) - ld(A, k * row + j, Quad) * ratio)
+
+
+@kernel
+def put_back(w, row, m, column, x):
+    """The solution for the right side in a column."""
+    A = w.system
+    for k in range(m - 1, -1, -1):
+        found = ld(A, k * row + column) * ld(A, k * row + k)
+        x[w.listed[k]] = found
+        for i in range(k):
+            st(A, i * row + column, ld(A, i * row + column) - ld(A, i * row + k) * found)
