@@ -92,6 +92,8 @@ class Simulator:
         compliance: float = 0.0,
         passive: bool = True,
     ) -> None:
+        if not isinstance(robot, Model):
+            raise TypeError(f"Simulator: robot is {robot!r}, expected a Model")
         if not (np.isfinite(dt) and dt > 0):
             raise ValueError(f"Simulator: dt is {dt}, expected a positive time in seconds")
         if method not in METHODS or law not in LAWS:
@@ -188,10 +190,11 @@ class Simulator:
             tau.__class__ is q.__class__ is v.__class__ is np.ndarray
             and q.dtype == np.float64
             and on_invalid == "raise"
+            and (start is None or start.__class__ is Step)
         )
         if one and friction.__class__ is float and friction == 1.0 and not pushes:
             plan, held, touch, settings, most = self._plain
-            if start.__class__ is Step:
+            if start is not None:
                 held, touch = start.held, start.touch
             return Step(self, q, *_contact_step.call(self.problem, (plan, q, v, held, touch, settings, most, tau)))
         check_choice(on_invalid, "step")
@@ -253,7 +256,7 @@ class Simulator:
         progress: Callable[[int, int], None] | None = None,
         on_invalid: OnInvalid = "raise",
     ) -> Motion:
-        """The motion from `q` (..., nq), `v` (..., nv) on, for a duration [s].
+        """The motion from `q` (..., nq), `v` (..., nv) on, for a duration [s], rounded to a whole number of steps.
 
         tau: torques (..., nv) that stay the same; `OverTime` or `PDTargets`, with a row for each step or for every so many
             (PD targets may stay the same as well: (..., nq)); or a function tau(t, q, v) of the whole batch, whose torques
@@ -284,6 +287,8 @@ class Simulator:
                 raise ValueError(
                     f"rollout: every is {every}, expected a divisor of the {held} steps of a control period"
                 )
+        elif control_period is not None:
+            raise ValueError("rollout: control_period is that of a function, and tau is none; expected no control_period")
         else:
             held = 0
         job = self._job(q, v, None if callable(tau) else tau, steps, every, friction, pushes, start)
