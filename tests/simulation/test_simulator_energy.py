@@ -26,7 +26,8 @@ def dropped(kinds: tuple[str, ...], seed: int) -> tuple[sl.Model, np.ndarray, np
     rng = np.random.default_rng(seed)
     model = free(*((kind, SIZES[kind]) for kind in kinds), mass=0.7)
     places = [
-        pose((*rng.uniform(-0.1, 0.1, 2), 0.6 + 0.25 * n), rng.normal(size=3), rng.uniform(0, 2)) for n in range(len(kinds))
+        pose((*rng.uniform(-0.1, 0.1, 2), 0.6 + 0.25 * n), rng.normal(size=3), rng.uniform(0, 2))
+        for n in range(len(kinds))
     ]
     return model, np.concatenate(places), 0.5 * rng.normal(size=model.nv)
 

@@ -73,9 +73,7 @@ def test_mujoco_creeps(name: str) -> None:
         motor.gainprm[0], motor.biasprm[:3] = kp, [0.0, -kp, -kd]
     m = spec.compile()
     data = mujoco.MjData(m)
-    places = [
-        (joint.iq, m.joint(joint.name).qposadr[0]) for joint in robot.joints[2:]
-    ]
+    places = [(joint.iq, m.joint(joint.name).qposadr[0]) for joint in robot.joints[2:]]
     data.qpos[:7] = np.r_[q[:3], np.roll(q[3:7], 1)]
     for ours, its in places:
         data.qpos[its] = q[ours]

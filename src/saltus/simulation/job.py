@@ -45,7 +45,7 @@ class Job:
         factor = real_numbers(friction, "friction")
         if not (factor >= 0).all():
             raise ValueError(f"rollout: friction is {friction}, expected factors, not negative")
-        command = _command(model, tau, steps)
+        command = _command(model, tau, steps, max(arrays["q"].ndim, arrays["v"].ndim))
         given = (*arrays.values(), *command.arrays)
         self.real: Any = np.result_type(np.float32, *(x.dtype for x in given if x.dtype.kind == "f"))
         leading = np.broadcast_shapes(
@@ -177,13 +177,17 @@ class Command(NamedTuple):
     towards: bool
 
 
-def _command(model: Model, tau: Any, steps: int) -> Command:
+def _command(model: Model, tau: Any, steps: int, rank: int) -> Command:
+    """`rank`: axes of states. Targets with more have rows of time."""
     nv = model.nv
     if isinstance(tau, PDTargets):
         targets = real_numbers(tau.targets, "targets")
-        rows = targets[..., None, :] if targets.ndim == 1 or targets.shape[-2] not in _divisors(steps) else targets
-        if rows.shape[-1] != model.nq:
-            raise ValueError(f"rollout: the targets have shape {targets.shape}, expected (..., {model.nq})")
+        rows = targets if targets.ndim > rank else targets[..., None, :]
+        if rows.shape[-1:] != (model.nq,) or rows.shape[-2] not in _divisors(steps):
+            raise ValueError(
+                f"rollout: the targets have shape {targets.shape}, expected (..., {model.nq}) with no more axes than states "
+                f"have, or (..., {steps}, {model.nq}) with one more, a row for each step or for every so many"
+            )
         ticks = rows.shape[-2]
         gains = [_gains(model, x, name, rows.ndim, ticks) for name, x in (("kp", tau.kp), ("kd", tau.kd))]
         added = real_numbers(tau.tau, "tau of the targets")
@@ -204,7 +208,7 @@ def _command(model: Model, tau: Any, steps: int) -> Command:
 
 
 def _divisors(steps: int) -> set[int]:
-    return {n for n in range(1, steps + 1) if steps % n == 0}
+    return {n for n in range(1, steps + 1) if steps % n == 0} | {1}
 
 
 def _gains(model: Model, values: ArrayLike, name: str, ndim: int, ticks: int) -> Any:

@@ -58,8 +58,8 @@ class Simulator:
     law: "coulomb", or "convex": what slides lifts off, as in MuJoCo.
     tolerance: of residuals [m/s]; by default 1e-8, in single precision 1e-5.
     self_collision: whether the robot's bodies touch each other.
-    most_contacts: how many hold at a time, at most; by default as many as there may be, up to 32. Where more are near, the
-        status says STOPPED.
+    most_contacts: how many hold at a time, at most; by default as many as there may be, up to 64. Those of all robots that
+        go in one packet count together. Where more are near, those come first that touch, and the status says STOPPED.
     compliance: of contacts [m/N].
     passive: whether springs and dampers of joints act as the model says.
 
@@ -107,7 +107,7 @@ class Simulator:
         self.model, self.dt, self.method, self.law, self.tolerance = robot, float(dt), method, law, tolerance
         self.scene = Scene(robot, terrain, self_collision, max(MARGIN, FAST * dt))
         slots = len(self.scene.slots)
-        self.most_contacts = min(slots, 32) if most_contacts is None else int(most_contacts)
+        self.most_contacts = min(slots, 64) if most_contacts is None else int(most_contacts)
         if not 0 <= self.most_contacts <= slots:
             raise ValueError(
                 f"Simulator: most_contacts is {most_contacts}, expected 0 to {slots}, the possible contacts"
@@ -259,8 +259,8 @@ class Simulator:
         """The motion from `q` (..., nq), `v` (..., nv) on, for a duration [s], rounded to a whole number of steps.
 
         tau: torques (..., nv) that stay the same; `OverTime` or `PDTargets`, with a row for each step or for every so many
-            (PD targets may stay the same as well: (..., nq)); or a function tau(t, q, v) of the whole batch, whose torques
-            are held for the control period [s].
+            (targets with no more axes than states have stay the same: (..., nq)); or a function tau(t, q, v) of the whole
+            batch, whose torques are held for the control period [s].
         every: how many steps are between two states that are recorded.
         pushes: forces on bodies.
         friction, start: as in `step`.
@@ -288,7 +288,9 @@ class Simulator:
                     f"rollout: every is {every}, expected a divisor of the {held} steps of a control period"
                 )
         elif control_period is not None:
-            raise ValueError("rollout: control_period is that of a function, and tau is none; expected no control_period")
+            raise ValueError(
+                "rollout: control_period is that of a function, and tau is none; expected no control_period"
+            )
         else:
             held = 0
         job = self._job(q, v, None if callable(tau) else tau, steps, every, friction, pushes, start)
