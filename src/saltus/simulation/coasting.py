@@ -3,7 +3,7 @@
     u = v + h (a + w x v),      p+ = p + h R u,      R+ = R exp(h w),      v+ = exp(-h w) u
 
 The linear velocity of a free flyer is told along axes that turn with the body. Within a step, u is told along those at its
-start: spinning bodies then keep their momentum to rounding, and wheels and balls roll along straight lines. Explicit steps of
+start: spinning bodies then keep their momentum to rounding, wheels and balls roll along straight lines. Explicit steps of
 v along a screw let a body that spins at w gain h w^2 / 2 of its speed each second, and push it off its way.
 """
 

@@ -40,6 +40,9 @@ FASTEST = 1.0
 NEAR = 2e-3
 """What is as near as this is looked at, whatever its speed [m, rad]."""
 
+TOUCHING = 1e-4
+"""The same where there is no room for all [m]."""
+
 ROW_WORK = CONTACT_WORK.extended(**ROWS.groups).extended(
     nr={"last": int, "place_of": int, "slot": int, "softness": None},
     nrv={"row": None},
@@ -105,22 +108,29 @@ def limit_rows(tree, q, v, h, r, w):
 
 @kernel
 def contact_rows(tree, h, first, surface, w):
-    o = lift(0.0, h)
-    r, crowded, held = first + 0, o, tree.nm + tree.nrub + tree.nlimit
+    """Where more are near than rows can be, those go first that touch."""
+    r, near, held, most = first + 0, 0, tree.nm + tree.nrub + tree.nlimit, tree.nmost
     for s in range(tree.nslot):
         if some(less(w.gap[s], tree.margin[0])):
-            gap, n, p = w.gap[s], w.normal[s], w.point[s]
-            a, b = tree.slot_a[s], tree.slot_b[s]
-            va, vb = w.velocity[a], w.velocity[b]
-            closing = dot(n, vb.lin + cross(vb.ang, p) - va.lin - cross(va.ang, p))
-            if some(less(gap, NEAR + 2.0 * h * fabs(closing))):
-                if r + 3 > first + 3 * tree.nmost:
-                    crowded = lift(1.0, h)
-                else:
-                    add_contact(tree, w, s, r, a, b, closing, surface, h)
-                    w.place_of[r], w.slot[r] = held + 3 * s, s
-                    r = r + 3
-    return r, crowded
+            if some(less(w.gap[s], NEAR + 2.0 * h * fabs(closing_speed(tree, w, s)))):
+                near = near + 1
+    for s in range(tree.nslot):
+        if some(less(w.gap[s], tree.margin[0])):
+            closing = closing_speed(tree, w, s)
+            if (
+                some(less(w.gap[s], (TOUCHING if near > most else NEAR) + 2.0 * h * fabs(closing)))
+                and r < first + 3 * most
+            ):
+                add_contact(tree, w, s, r, tree.slot_a[s], tree.slot_b[s], closing, surface, h)
+                w.place_of[r], w.slot[r] = held + 3 * s, s
+                r = r + 3
+    return r, lift(1.0 if near > most else 0.0, h)
+
+
+@kernel
+def closing_speed(tree, w, s):
+    n, p, va, vb = w.normal[s], w.point[s], w.velocity[tree.slot_a[s]], w.velocity[tree.slot_b[s]]
+    return dot(n, vb.lin + cross(vb.ang, p) - va.lin - cross(va.ang, p))
 
 
 @kernel

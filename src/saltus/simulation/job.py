@@ -37,13 +37,15 @@ class Job:
         for name, size in (("q", model.nq), ("v", model.nv)):
             if arrays[name].shape[-1:] != (size,):
                 raise ValueError(f"rollout: {name} has shape {arrays[name].shape}, expected (..., {size})")
+        if start is not None and not isinstance(start, (Step, Motion)):
+            raise TypeError(f"rollout: start is {start!r}, expected a step or a motion")
         held, touch = (sim.nothing if start is None else start).ending
         if held.shape[-1] != sim.problem.nheld or touch.shape[-2] != sim.most_contacts:
             raise ValueError("rollout: start is of another simulator, expected a step or a motion of this one")
         factor = real_numbers(friction, "friction")
         if not (factor >= 0).all():
             raise ValueError(f"rollout: friction is {friction}, expected factors, not negative")
-        command = _command(model, tau, steps)
+        command = _command(model, tau, steps, max(arrays["q"].ndim, arrays["v"].ndim))
         given = (*arrays.values(), *command.arrays)
         self.real: Any = np.result_type(np.float32, *(x.dtype for x in given if x.dtype.kind == "f"))
         leading = np.broadcast_shapes(
@@ -125,12 +127,16 @@ class Job:
                 held_impulses = np.where(gone[..., None], np.zeros((), self.real), held_impulses)
                 n = min(held or at_once, self.steps - done)
                 if controller is not None:
-                    self.command[0] = np.asarray(controller(done * sim.dt, q, v), self.real)[..., None, :]
+                    asked = np.asarray(controller(done * sim.dt, q, v), self.real)
+                    if asked.shape[-1:] != (model.nv,):
+                        raise ValueError(f"tau(t, q, v) has shape {asked.shape}, expected (..., {model.nv})")
+                    self.command[0] = asked[..., None, :]
                 part = max(1, n // every)
                 span = (slice(None),) * rank + (slice(done // every + 1, done // every + 1 + part),)
                 given = self.inputs(done, n, q, v, held_impulses, touch)
                 results = _contact_steps.call(sim.problem, tuple(given.values()))
-                done += n
+                if done % every:
+                    gather_reports(results[5], whole[5][span])
                 for array, result in zip(whole, results, strict=True):
                     array[span] = result
                 last = (slice(None),) * rank + (-1,)
@@ -138,8 +144,9 @@ class Job:
                 now = lost(q, v)
                 if now.any() and on_invalid == "raise":
                     bad = lost(results[0], results[1]).reshape(-1, part).any(axis=0)
-                    done -= (part - int(np.argmax(bad))) * every
+                    done += int(np.argmax(bad)) * every
                     raise ValueError("q and v are no longer finite")
+                done += n
                 gone = gone | now
                 for array in whole:
                     array[span][gone] = np.nan
@@ -154,6 +161,15 @@ class Job:
         return Motion(sim, t, *whole, *self.acted)
 
 
+def gather_reports(report: Array, before: Array) -> None:
+    """Adds to what steps say what those before them in the same row said: counts add up, the rest is the worst."""
+    worse = before[..., 2] > report[..., 2]
+    report[worse, 5] = before[worse, 5]
+    report[..., :2] += before[..., :2]
+    for k in (2, 3, 4, 6):
+        report[..., k] = np.maximum(report[..., k], before[..., k])
+
+
 class Command(NamedTuple):
     """Rows (..., ticks, n) of torques, and of targets and gains if motors go towards targets."""
 
@@ -161,13 +177,17 @@ class Command(NamedTuple):
     towards: bool
 
 
-def _command(model: Model, tau: Any, steps: int) -> Command:
+def _command(model: Model, tau: Any, steps: int, rank: int) -> Command:
+    """`rank`: axes of states. Targets with more have rows of time."""
     nv = model.nv
     if isinstance(tau, PDTargets):
         targets = real_numbers(tau.targets, "targets")
-        rows = targets[..., None, :] if targets.ndim == 1 or targets.shape[-2] not in _divisors(steps) else targets
-        if rows.shape[-1] != model.nq:
-            raise ValueError(f"rollout: the targets have shape {targets.shape}, expected (..., {model.nq})")
+        rows = targets if targets.ndim > rank else targets[..., None, :]
+        if rows.shape[-1:] != (model.nq,) or rows.shape[-2] not in _divisors(steps):
+            raise ValueError(
+                f"rollout: the targets have shape {targets.shape}, expected (..., {model.nq}) with no more axes than states "
+                f"have, or (..., {steps}, {model.nq}) with one more, a row for each step or for every so many"
+            )
         ticks = rows.shape[-2]
         gains = [gains_of(model, x, name, rows.ndim, ticks) for name, x in (("kp", tau.kp), ("kd", tau.kd))]
         added = real_numbers(tau.tau, "tau of the targets")
@@ -188,7 +208,7 @@ def _command(model: Model, tau: Any, steps: int) -> Command:
 
 
 def _divisors(steps: int) -> set[int]:
-    return {n for n in range(1, steps + 1) if steps % n == 0}
+    return {n for n in range(1, steps + 1) if steps % n == 0} | {1}
 
 
 def gains_of(model: Model, values: ArrayLike, name: str, ndim: int, ticks: int) -> Any:
@@ -208,6 +228,8 @@ def gains_of(model: Model, values: ArrayLike, name: str, ndim: int, ticks: int) 
 
 def _located(model: Model, push: Push) -> tuple[int, Array, Array, float, float]:
     """The body, the point in its canonical frame, the force, and from when to when."""
+    if not isinstance(push, Push):
+        raise TypeError(f"rollout: a push is {push!r}, expected a Push")
     frame = model.frames[model.frame_index(push.frame)]
     joint = model.joints[frame.joint]
     force = real_numbers(push.force, "the force of a push")

@@ -36,7 +36,8 @@ class Reported:
     @property
     def status(self) -> Any:
         """(...) of `Status`; one sample's is a member. Of motions (..., T), the worst since the row before."""
-        status = self.report[..., 6].astype(int)
+        said = self.report[..., 6]
+        status = np.where(np.isnan(said), int(Status.INVALID), said).astype(int)
         return Status(int(status)) if status.ndim == 0 else status
 
     @property

@@ -59,8 +59,8 @@ class Simulator:
     law: "coulomb", or "convex": what slides lifts off, as in MuJoCo.
     tolerance: of residuals [m/s]; by default 1e-8, in single precision 1e-5.
     self_collision: whether the robot's bodies touch each other.
-    most_contacts: how many hold at a time, at most; by default as many as there may be, up to 32. Where more are near, the
-        status says STOPPED.
+    most_contacts: how many hold at a time, at most; by default as many as there may be, up to 64. Those of all robots that
+        go in one packet count together. Where more are near, those come first that touch, and the status says STOPPED.
     compliance: of contacts [m/N].
     passive: whether springs and dampers of joints act as the model says.
 
@@ -93,6 +93,8 @@ class Simulator:
         compliance: float = 0.0,
         passive: bool = True,
     ) -> None:
+        if not isinstance(robot, Model):
+            raise TypeError(f"Simulator: robot is {robot!r}, expected a Model")
         if not (np.isfinite(dt) and dt > 0):
             raise ValueError(f"Simulator: dt is {dt}, expected a positive time in seconds")
         if method not in METHODS or law not in LAWS:
@@ -106,7 +108,7 @@ class Simulator:
         self.model, self.dt, self.method, self.law, self.tolerance = robot, float(dt), method, law, tolerance
         self.scene = Scene(robot, terrain, self_collision, max(MARGIN, FAST * dt))
         slots = len(self.scene.slots)
-        self.most_contacts = min(slots, 32) if most_contacts is None else int(most_contacts)
+        self.most_contacts = min(slots, 64) if most_contacts is None else int(most_contacts)
         if not 0 <= self.most_contacts <= slots:
             raise ValueError(
                 f"Simulator: most_contacts is {most_contacts}, expected 0 to {slots}, the possible contacts"
@@ -189,10 +191,11 @@ class Simulator:
             tau.__class__ is q.__class__ is v.__class__ is np.ndarray
             and q.dtype == np.float64
             and on_invalid == "raise"
+            and (start is None or start.__class__ is Step)
         )
         if one and friction.__class__ is float and friction == 1.0 and not pushes:
             plan, held, touch, settings, most = self._plain
-            if start.__class__ is Step:
+            if start is not None:
                 held, touch = start.held, start.touch
             return Step(self, q, *_contact_step.call(self.problem, (plan, q, v, held, touch, settings, most, tau)))
         check_choice(on_invalid, "step")
@@ -254,11 +257,11 @@ class Simulator:
         progress: Callable[[int, int], None] | None = None,
         on_invalid: OnInvalid = "raise",
     ) -> Motion:
-        """The motion from `q` (..., nq), `v` (..., nv) on, for a duration [s].
+        """The motion from `q` (..., nq), `v` (..., nv) on, for a duration [s], rounded to a whole number of steps.
 
         tau: torques (..., nv) that stay the same; `OverTime` or `PDTargets`, with a row for each step or for every so many
-            (PD targets may stay the same as well: (..., nq)); or a function tau(t, q, v) of the whole batch, whose torques
-            are held for the control period [s].
+            (targets with no more axes than states have stay the same: (..., nq)); or a function tau(t, q, v) of the whole
+            batch, whose torques are held for the control period [s].
         every: how many steps are between two states that are recorded.
         pushes: forces on bodies.
         friction, start: as in `step`.
@@ -292,6 +295,10 @@ class Simulator:
                 raise ValueError(
                     f"rollout: every is {every}, expected a divisor of the {held} steps of a control period"
                 )
+        elif control_period is not None:
+            raise ValueError(
+                "rollout: control_period is that of a function, and tau is none; expected no control_period"
+            )
         else:
             held = 0
         job = self._job(q, v, None if callable(tau) else tau, steps, every, friction, pushes, start)
