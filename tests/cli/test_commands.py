@@ -207,16 +207,17 @@ def test_what_cannot_touch_is_not_simulated_on_a_terrain(tmp_path: Path) -> None
 
 
 def test_simulate_with_motors_and_pushes() -> None:
-    """It stands; when pushed over, it falls."""
+    """Stiff legs carry a humanoid on the corners of its soles, till it is pushed up; limp it falls."""
 
-    def fall(*options: str) -> str:
-        text = printed("simulate", "quadruped", "--terrain", "flat", "--seconds", "1.5", *options)
-        (found,) = re.findall(r"^fall +(.*?) *$", text, re.MULTILINE)
-        return str(found)
+    def told(*options: str, seconds: str = "3") -> dict[str, str]:
+        text = printed("simulate", "humanoid", "--terrain", "flat", "--seconds", seconds, *options)
+        return dict(re.findall(r"^(fall|contacts at a time) {2,}(.*?) *$", text, re.MULTILINE))
 
-    stiff = ("--pd", "200", "5")
-    assert fall(*stiff) == "none"
-    assert fall(*stiff, "--push", "base 0 900 200 0.1 0.3").startswith("at ")
+    stiff = ("--pd", "2000", "50")
+    assert told(*stiff) == {"fall": "none", "contacts at a time": "at most 8"}
+    assert told()["fall"].startswith("at ")
+    off = told(*stiff, "--push", "pelvis 0 0 1500", "--push", "pelvis 9 0 0 0.1 0.2", seconds="0.1")
+    assert off["contacts at a time"] == "at most 0"
 
 
 @pytest.mark.slow
