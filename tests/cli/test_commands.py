@@ -118,7 +118,6 @@ def test_info_of_a_file(tmp_path: Path) -> None:
             "--push is 'base 0 80', expected a frame",
         ),
         (["simulate", "quadruped", "--terrain", "flat", "--push", "bas 0 8 0"], "'bas'"),
-        (["simulate", "cartpole", "--terrain", "flat"], "model 'cartpole' has no collision shapes"),
     ],
 )
 def test_an_error_is_one_line(arguments: list[str], message: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -201,18 +200,24 @@ def test_simulate_drops_a_robot_on_a_terrain(terrain: str, tmp_path: Path) -> No
     assert "0.50 s · 26 frames" in page.read_text(encoding="utf-8")
 
 
+def test_what_cannot_touch_is_not_simulated_on_a_terrain(tmp_path: Path) -> None:
+    file = tmp_path / "rod.urdf"
+    file.write_text(ROD)
+    assert "has no collision shapes" in run("simulate", str(file), "--terrain", "flat").stderr
+
+
 def test_simulate_with_motors_and_pushes() -> None:
-    """It stands; without motors, and when pushed over, it falls."""
+    """Stiff legs carry a humanoid on the corners of its soles, till it is pushed up; limp it falls."""
 
-    def fall(*options: str) -> str:
-        text = printed("simulate", "quadruped", "--terrain", "flat", "--seconds", "1.5", *options)
-        (found,) = re.findall(r"^fall +(.*?) *$", text, re.MULTILINE)
-        return str(found)
+    def told(*options: str, seconds: str = "3") -> dict[str, str]:
+        text = printed("simulate", "humanoid", "--terrain", "flat", "--seconds", seconds, *options)
+        return dict(re.findall(r"^(fall|contacts at a time) {2,}(.*?) *$", text, re.MULTILINE))
 
-    stiff = ("--pd", "200", "5")
-    assert fall(*stiff) == "none"
-    assert fall().startswith("at 0.")
-    assert fall(*stiff, "--push", "base 0 900 200 0.1 0.3").startswith("at ")
+    stiff = ("--pd", "2000", "50")
+    assert told(*stiff) == {"fall": "none", "contacts at a time": "at most 8"}
+    assert told()["fall"].startswith("at ")
+    off = told(*stiff, "--push", "pelvis 0 0 1500", "--push", "pelvis 9 0 0 0.1 0.2", seconds="0.1")
+    assert off["contacts at a time"] == "at most 0"
 
 
 @pytest.mark.slow

@@ -226,8 +226,7 @@ class Viewer:
         self._speed = gui.add_dropdown("speed", SPEEDS, initial_value="1x")
         self._follow = gui.add_checkbox("follow", False)
         self._see_through = gui.add_checkbox("see-through", False)
-        touching = len(self._scene.contacts.names) > 0
-        self._switches = {name: gui.add_checkbox(name, touching or name != CENTER_OF_MASS) for name in EXTRAS}
+        self._switches = {name: gui.add_checkbox(name, name in self._scene.shown) for name in EXTRAS}
         for control in (self._time, self._follow, *self._switches.values()):
             control.on_update(lambda _: self._draw())
         self._see_through.on_update(lambda _: self._dim())

@@ -96,6 +96,7 @@ def _data(scene: Scene) -> dict[str, Any]:
         "center": _packed(scene.center),
         "path": _packed(scene.path),
         "extras": scene.extras,
+        "shown": scene.shown,
         "terrain": {
             "surfaces": [
                 {

@@ -36,6 +36,7 @@ EXTRAS = CENTER_OF_MASS, FORCES, CONES, SUPPORT = (
     "friction cones",
     "support polygon",
 )
+FEW_CONTACTS = 8
 USUAL_FORCES = 0.98  # the part of a simulation's forces whose arrows are not cut off
 TERRAIN_EXTENT = 8.0  # side of the square that is drawn of an inclined ground, in sizes of a robot
 LAYOUTS = ("grid", "overlay")
@@ -85,6 +86,12 @@ class Scene:
             len(contacts.names) > 2 and contacts.carrying.any(),
         )
         return tuple(extra for extra, is_there in zip(EXTRAS, there, strict=True) if is_there)
+
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """Which of the EXTRAS are drawn at first: more would hide a robot that touches in many places."""
+        count = len(self.contacts.names)
+        return EXTRAS if 0 < count <= FEW_CONTACTS else (FORCES,) if count else EXTRAS[1:]
 
     @cached_property
     def path(self) -> Array:

@@ -280,7 +280,7 @@ const extras = { "centre of mass": com, "contact forces": forces, "friction cone
 for (const [name, object] of Object.entries(extras)) {
   object.visible = false;
   if (!data.extras.includes(name)) continue;
-  addSwitch(name, name !== "centre of mass" || contactCount > 0, (on) => { object.visible = on; });
+  addSwitch(name, data.shown.includes(name), (on) => { object.visible = on; });
 }
 addSwitch("see-through", false, seeThrough);
 if (frames > 1) addSwitch("follow", data.follow, () => {});
