@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from saltus.kernel import kernel, ld, sincos, st
 from saltus.model.joint_kernels import FREE_FLYER, PLANAR
-from saltus.simulation.contact_newton import set_three, three
+from saltus.simulation.contact_system import set_three, three
 from saltus.spatial.algebra import Motion, Vec2, Vec3, cross, turn_back
 from saltus.spatial.lie import exp_quaternion, left_jacobian_inverse, log_plane
 from saltus.spatial.quaternion import rotation

@@ -31,9 +31,10 @@ from saltus.model.manifold import difference, integrate
 from saltus.model.manifold_jacobians import integrate_jacobians
 from saltus.simulation.coasting import find_way, turn_along
 from saltus.simulation.commands import PDTargets
-from saltus.simulation.contact_newton import assemble, begin, eliminate, find_rates
+from saltus.simulation.contact_newton import begin, find_rates
 from saltus.simulation.contact_rows import find_rows
 from saltus.simulation.contact_step import PER_STEP, WORK, add_impulses, begin_from, begin_step, recall
+from saltus.simulation.contact_system import assemble, eliminate
 from saltus.simulation.simulated import TABLES
 from saltus.simulation.step_derivatives import StepDerivatives
 

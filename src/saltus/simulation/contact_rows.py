@@ -45,6 +45,7 @@ TOUCHING = 1e-4
 
 ROW_WORK = CONTACT_WORK.extended(**ROWS.groups).extended(
     nr={"last": int, "place_of": int, "slot": int, "softness": None},
+    nslot={"near": int},
     nrv={"row": None},
     nv={"speed": None, "pivot_inverse": None},
 )
@@ -112,19 +113,22 @@ def contact_rows(tree, h, first, surface, w):
     r, near, held, most = first + 0, 0, tree.nm + tree.nrub + tree.nlimit, tree.nmost
     for s in range(tree.nslot):
         if some(less(w.gap[s], tree.margin[0])):
-            if some(less(w.gap[s], NEAR + 2.0 * h * fabs(closing_speed(tree, w, s)))):
-                near = near + 1
-    for s in range(tree.nslot):
-        if some(less(w.gap[s], tree.margin[0])):
-            closing = closing_speed(tree, w, s)
-            if (
-                some(less(w.gap[s], (TOUCHING if near > most else NEAR) + 2.0 * h * fabs(closing)))
-                and r < first + 3 * most
-            ):
-                add_contact(tree, w, s, r, tree.slot_a[s], tree.slot_b[s], closing, surface, h)
+            if some(less(w.gap[s], NEAR + reach_of(tree, w, s, h))):
+                w.near[near], near = s, near + 1
+    for e in range(near):
+        s = w.near[e]
+        if near <= most or some(less(w.gap[s], TOUCHING + reach_of(tree, w, s, h))):
+            if r < first + 3 * most:
+                add_contact(tree, w, s, r, tree.slot_a[s], tree.slot_b[s], closing_speed(tree, w, s), surface, h)
                 w.place_of[r], w.slot[r] = held + 3 * s, s
                 r = r + 3
     return r, lift(1.0 if near > most else 0.0, h)
+
+
+@kernel
+def reach_of(tree, w, s, h):
+    """How far a contact may come in a step."""
+    return 2.0 * h * fabs(closing_speed(tree, w, s))
 
 
 @kernel

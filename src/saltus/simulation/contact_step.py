@@ -30,9 +30,9 @@ from saltus.model.manifold import difference_joint, step_joint
 from saltus.model.tree import HEAVY
 from saltus.simulation.coasting import coast, find_way, turn_along
 from saltus.simulation.contact_law import within
-from saltus.simulation.contact_newton import set_three, three
 from saltus.simulation.contact_problem import REPORT, settle
 from saltus.simulation.contact_rows import ROW_WORK, find_rows, onward, tangent
+from saltus.simulation.contact_system import set_three, three
 from saltus.simulation.simulated import TABLES
 from saltus.spatial.algebra import Force, Vec3, cross, dot, power
 

@@ -18,7 +18,7 @@ before its tangents.
 
 from __future__ import annotations
 
-from saltus.kernel import Quad, four, kernel, ld, less, lift, quad, select, some, sqrt, st, zero
+from saltus.kernel import Quad, kernel, ld, less, lift, select, some, sqrt, st, zero
 from saltus.simulation.contact_law import COULOMB, is_within, project, slope, within
 from saltus.spatial.algebra import Mat3, Vec3
 

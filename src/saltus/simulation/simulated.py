@@ -16,7 +16,7 @@ from saltus.model.checks import ModelError
 from saltus.model.joints import JointKind
 from saltus.model.model import Model
 from saltus.model.tree import CONFIGURATIONS, INERTIAS, TREE, extent
-from saltus.simulation.contact_newton import stride
+from saltus.simulation.contact_system import stride
 
 SMALLEST_MU = 1e-12
 """Loops have no compliance; tables hold the inverse of it."""
