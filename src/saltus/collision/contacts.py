@@ -25,7 +25,7 @@ from saltus.collision.closest import INNER, along_segments, from_piece
 from saltus.collision.half_spaces import axis_of, meet_half_spaces
 from saltus.collision.polytopes import give, meet_polytope
 from saltus.collision.self_pairs import meet_each_other
-from saltus.collision.slots import clear
+from saltus.collision.slots import clear, place_shapes
 from saltus.collision.tables import CAPSULE, FAR, SPHERE
 from saltus.kernel import fabs, kernel, less, lift, maximum, minimum, rolled, select, some
 from saltus.spatial.algebra import turn_back
@@ -35,6 +35,7 @@ from saltus.spatial.algebra import turn_back
 @kernel
 def find_contacts(tree, w):
     """Fills `point`, `normal`, `gap`, `grip`, `bounce` of all slots; `place` and `origin` are given."""
+    place_shapes(tree, w)
     meet_half_spaces(tree, w)
     meet_pieces(tree, w)
     meet_each_other(tree, w)
@@ -49,7 +50,7 @@ def meet_pieces(tree, w):
             node = 0
             if tree.pool_end[i] > tree.pool_slot[i]:
                 clear(w, tree.pool_slot[i], tree.pool_end[i])
-                middle = w.place[tree.shape_body[i]] @ tree.shape_middle[i]
+                middle = w.middle[i]
                 reach = tree.shape_radius[i] + tree.margin[0]
                 while node < tree.nnode:
                     at, half = tree.node_middle[node], tree.node_half[node]
@@ -74,7 +75,7 @@ def meet_piece(tree, w, i, k):
         return
     X, P = w.place[tree.shape_body[i]], tree.piece_place[k]
     radius = tree.shape_size[i].x
-    middle = turn_back(P.R, X @ tree.shape_middle[i] + (w.origin[0] - P.p))
+    middle = turn_back(P.R, w.middle[i] + (w.origin[0] - P.p))
     if tree.shape_kind[i] == SPHERE:
         meet_ball(tree, w, i, k, middle, radius, 0.0, grip, bounce)
         return

@@ -34,7 +34,7 @@ def meet_half_spaces(tree, w):
             count = tree.plane_slots[i]
             if count > 0:
                 first, X = tree.plane_slot[i] + g * count, w.place[tree.shape_body[i]]
-                middle = X @ tree.shape_middle[i]
+                middle = w.middle[i]
                 height = dot(middle, n) + level
                 if some(less(height, tree.margin[0] + tree.shape_radius[i])):
                     grip = tree.plane_root[g] * (tree.shape_root[i] if tree.own_grip[i] else tree.plane_root[g])

@@ -11,12 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from saltus.arrays import Array, ArrayLike
+from saltus.collision.closest import choose
 from saltus.collision.contacts import find_contacts as fill_contacts
 from saltus.collision.scene import MARGIN, Scene
 from saltus.collision.self_pairs import least_distance
+from saltus.collision.slots import place_shapes
 from saltus.collision.tables import COLLISIONS, CONTACT_WORK, FAR
 from saltus.collision.terrain import PIECES, Terrain
-from saltus.kernel import Tables, declare, kernel, ld, lift, st, zero
+from saltus.kernel import Tables, declare, kernel, ld, less, lift, select, st, zero
 from saltus.model.checks import finite
 from saltus.model.joint_kernels import joint_placement, placed_after
 from saltus.model.model import Model
@@ -61,12 +63,14 @@ def place_bodies(tree, q, w):
 def _contacts(tree, q, w, point, normal, gap, friction, restitution):
     place_bodies(tree, q, w)
     fill_contacts(tree, w)
+    o = zero(q)
     for s in range(tree.nslot):
-        st(point, 3 * s, w.point[s] + w.origin[0])
-        st(normal, 3 * s, w.normal[s])
+        near = less(w.gap[s], 0.5 * FAR)
+        st(point, 3 * s, choose(near, w.point[s] + w.origin[0], Vec3(o, o, o)))
+        st(normal, 3 * s, choose(near, w.normal[s], Vec3(o, o, lift(1.0, o))))
         st(gap, s, w.gap[s])
-        st(friction, s, w.grip[s])
-        st(restitution, s, w.bounce[s])
+        st(friction, s, select(near, w.grip[s], o))
+        st(restitution, s, select(near, w.bounce[s], o))
 
 
 def find_contacts(
@@ -98,6 +102,7 @@ def find_contacts(
 @in_scene(inputs={"q": "nq", "most": ""}, outputs={"distance": "1"}, work=CONTACT_WORK)
 def _self_distance(tree, q, most, w, distance):
     place_bodies(tree, q, w)
+    place_shapes(tree, w)
     st(distance, 0, least_distance(tree, w, ld(most, 0)))
 
 

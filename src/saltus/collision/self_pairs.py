@@ -6,7 +6,7 @@ from saltus.collision.closest import INNER, OPEN, along_segments, from_box, unit
 from saltus.collision.half_spaces import axis_of
 from saltus.collision.slots import clear, offer, put
 from saltus.collision.tables import BOX, FAR, SPHERE
-from saltus.kernel import kernel, less, lift, maximum, minimum, select, some, zero
+from saltus.kernel import fabs, kernel, less, lift, maximum, minimum, select, some, zero
 from saltus.spatial.algebra import Vec3, dot, turn_back
 
 
@@ -18,7 +18,8 @@ def meet_each_other(tree, w):
         if some(balls_within(tree, w, i, j, tree.margin[0] + zero(w.gap))):
             if tree.shape_kind[j] == BOX:
                 clear(w, first, tree.pair_end[p])
-                meet_box(tree, w, p, i, j)
+                if some(less(beside_box(tree, w, i, j), tree.margin[0])):
+                    meet_box(tree, w, p, i, j)
             else:
                 n, gap, y = between(tree, w, i, j)
                 point = y + n * (tree.shape_size[j].x + 0.5 * gap)
@@ -35,7 +36,8 @@ def least_distance(tree, w, most):
         i, j = tree.pair_a[p], tree.pair_b[p]
         if some(balls_within(tree, w, i, j, least)):
             if tree.shape_kind[j] == BOX:
-                least = minimum(least, from_box_of_model(tree, w, i, j))
+                if some(less(beside_box(tree, w, i, j), least)):
+                    least = minimum(least, from_box_of_model(tree, w, i, j))
             else:
                 _, gap, _ = between(tree, w, i, j)
                 least = minimum(least, gap)
@@ -45,7 +47,7 @@ def least_distance(tree, w, most):
 @kernel
 def balls_within(tree, w, i, j, distance):
     """Whether balls around two shapes are less than this apart."""
-    apart = w.place[tree.shape_body[i]] @ tree.shape_middle[i] - w.place[tree.shape_body[j]] @ tree.shape_middle[j]
+    apart = w.middle[i] - w.middle[j]
     reach = maximum(distance + (tree.shape_radius[i] + tree.shape_radius[j]), 0.0 * distance)
     return less(dot(apart, apart), reach * reach)
 
@@ -64,7 +66,7 @@ def between(tree, w, i, j):
     """Of two round shapes: the normal from j to i, their distance, and the closest point on the segment of j."""
     X, Y = w.place[tree.shape_body[i]], w.place[tree.shape_body[j]]
     u, v = segment(tree, i, X), segment(tree, j, Y)
-    a, b = X @ tree.shape_middle[i], Y @ tree.shape_middle[j]
+    a, b = w.middle[i], w.middle[j]
     s, t = along_segments(a - u, u * 2.0, b - v, v * 2.0)
     x, y = a + u * (2.0 * s - 1.0), b + v * (2.0 * t - 1.0)
     o = zero(w.place)
@@ -79,8 +81,17 @@ def between(tree, w, i, j):
 def in_box_frame(tree, w, i, j):
     """The middle of a round shape i, and from there to its end, in the frame of box j; and that frame."""
     X, B = w.place[tree.shape_body[i]], w.place[tree.shape_body[j]] @ tree.shape_place[j]
-    x = turn_back(B.R, X @ tree.shape_middle[i] - B.p)
+    x = turn_back(B.R, w.middle[i] - B.p)
     return x, turn_back(B.R, segment(tree, i, X)), B
+
+
+@kernel
+def beside_box(tree, w, i, j):
+    """How far a round shape i is from box j along the axes of the box: no more than it is."""
+    x, half, _ = in_box_frame(tree, w, i, j)
+    size = tree.shape_size[j]
+    out = maximum(fabs(x.x) - fabs(half.x) - size.x, fabs(x.y) - fabs(half.y) - size.y)
+    return maximum(out, fabs(x.z) - fabs(half.z) - size.z) - tree.shape_size[i].x
 
 
 @kernel

@@ -5,7 +5,7 @@ from __future__ import annotations
 from saltus.collision.closest import choose
 from saltus.collision.tables import FAR
 from saltus.kernel import kernel, less, lift, maximum, select, some, zero
-from saltus.spatial.algebra import Vec3, dot
+from saltus.spatial.algebra import dot
 
 SAME = 1e-4
 """Two contacts that are nearer than this, and alike in their normals, are one [m]."""
@@ -14,10 +14,15 @@ SAME = 1e-4
 @kernel
 def clear(w, first, end):
     """Nothing is near."""
-    o = zero(w.gap)
     for s in range(first, end):
-        w.point[s], w.normal[s] = Vec3(o, o, o), Vec3(o, o, lift(1.0, o))
-        w.gap[s], w.grip[s], w.bounce[s] = lift(FAR, o), o, o
+        w.gap[s] = lift(FAR, zero(w.gap))
+
+
+@kernel
+def place_shapes(tree, w):
+    """`middle` of all shapes."""
+    for i in range(tree.nshape):
+        w.middle[i] = w.place[tree.shape_body[i]] @ tree.shape_middle[i]
 
 
 @kernel

@@ -34,8 +34,8 @@ LENGTH, ITEMS = 16, 24  # of a tuple
 FLOAT = 16  # the number of a float
 C_CONTIGUOUS, ALIGNED, WRITEABLE = 0x1, 0x100, 0x400
 
-STACK_LIMIT = 65_536
-"""Longest workspace on the stack, in numbers (512 KiB); longer ones go the long way."""
+STACK_LIMIT = 131_072
+"""Longest workspace on the stack, in numbers (1 MiB); longer ones go the long way."""
 
 I8, I32, I64 = ir.IntType(8), ir.IntType(32), ir.IntType(64)
 POINTER = I8.as_pointer()
