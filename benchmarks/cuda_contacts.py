@@ -67,7 +67,12 @@ def main() -> None:
             row = measured(sim, 4096 if options.quick else options.robots, np.float32, 1 if options.quick else 5)
             row |= {"specialised": own, "most_contacts": most}
             result["rows"].append(row)
-            print({name: value if isinstance(value, (int, bool)) else float(f"{value:.4g}") for name, value in row.items()})
+            print(
+                {
+                    name: value if isinstance(value, (int, bool)) else float(f"{value:.4g}")
+                    for name, value in row.items()
+                }
+            )
     write(result, options.output, "contacts-gpu.json")
 
 
