@@ -15,8 +15,9 @@ from saltus.arrays import Array
 from saltus.constraints.report import Status
 from saltus.kernel import F32, F64, Number
 from saltus.kernel.cuda import compile_ptx
+from saltus.kernel.interpret import interpret
 from saltus.model.robots import SHIPPED
-from saltus.simulation.solve_contacts import _solve_contacts
+from saltus.simulation.solve_contacts import _solve_contacts, problem_of
 from tests.simulation.contact_truth import all_solutions, natural_map, random_matrix, random_scene, violations
 
 TOLERANCE = 1e-8
@@ -304,6 +305,15 @@ GOOD: dict[str, Any] = {"G": np.eye(3), "g": np.zeros(3), "friction": [0.5]}
 def test_what_is_wrong_is_said(wrong: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         sl.solve_contacts(**GOOD | wrong)
+
+
+def test_kernels_run_as_python() -> None:
+    rng = np.random.default_rng(12)
+    for _ in range(3):
+        G, g = random_matrix(rng, 6), rng.normal(size=6)
+        inputs = ([0, 0, 5], G.ravel().tolist(), g.tolist(), [0.5, 0.8], [], [], [0.0] * 6, [0.0] * 6, [1e-9, 1e-12])
+        x, *_ = interpret(_solve_contacts, problem_of(0, 2), inputs)
+        assert np.allclose(np.array(x, float), sl.solve_contacts(G, g, [0.5, 0.8]).impulses, atol=1e-9)
 
 
 @pytest.mark.slow

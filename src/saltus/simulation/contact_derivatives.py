@@ -53,7 +53,7 @@ def polish(w, first, n, law):
     for _ in range(AGAIN):
         for i in range(n):
             w.home[i] = w.impulse[i]
-        m, _ = assemble(w, first, n, law, PULLED + o, False)
+        m = assemble(w, first, n, law, PULLED + o, False)
         eliminate(w, n, m, False)
         for i in range(n):
             w.impulse[i] = w.impulse[i] + w.step[i]

@@ -157,7 +157,7 @@ def newton(w, first, n, law, tolerance, least, most, going):
     o, one = zero(w.delassus), lift(1.0, zero(w.delassus))
     goal = tolerance * tolerance + o
     near = goal * (NEAR * NEAR)
-    a, count = least + o, o
+    a, count, found_way = least + o, o, one
     for i in range(n):
         w.home[i], w.home_rate[i] = w.impulse[i], w.rate[i]
     squares, left = judge(w, first, n, law, None, a)
@@ -167,9 +167,18 @@ def newton(w, first, n, law, tolerance, least, most, going):
             put_inside(w, first, n, law, select(less(inner, goal), going, o))
             _, left = judge(w, first, n, law, None, o)
             going = select(less(goal, left), going, o)
-            squares, inner = judge(w, first, n, law, None, a)
+            if some(less(0.5, going)):
+                squares, inner = judge(w, first, n, law, None, a)
         if not some(less(0.5, going)):
             break
+        # The proximal problem is solved, or given up.
+        solved = select(less(inner, near), going, o)
+        lost = going * (1.0 - found_way) * (1.0 - solved)
+        if some(less(0.5, solved + lost)):
+            move_home(w, n, solved, lost)
+            a = select(less(0.5, solved), maximum(a * LESS, least + o), a)
+            a = select(less(0.5, lost), minimum(maximum(a * MORE, lift(TRIED_AGAIN, o)), MOST * one), a)
+            squares, inner = judge(w, first, n, law, None, a)
         m = assemble(w, first, n, law, a, False)
         eliminate(w, n, m, False)
         respond(w, n, w.step, w.change)
@@ -179,15 +188,7 @@ def newton(w, first, n, law, tolerance, least, most, going):
             x, u = w.impulse[i], w.rate[i]
             w.impulse[i], w.rate[i] = select(taken, x + t * w.step[i], x), select(taken, u + t * w.change[i], u)
         squares, inner = select(taken, found, squares), select(taken, worst, inner)
-        count = count + going
-        # The problem is solved, or given up.
-        solved = select(less(inner, near), going, o)
-        lost = select(better, o, going) * (1.0 - solved)
-        if some(less(0.5, solved + lost)):
-            move_home(w, n, solved, lost)
-            a = select(less(0.5, solved), maximum(a * LESS, least + o), a)
-            a = select(less(0.5, lost), minimum(maximum(a * MORE, lift(TRIED_AGAIN, o)), MOST * one), a)
-            squares, inner = judge(w, first, n, law, None, a)
+        count, found_way = count + going, select(better, one, o)
     if some(less(0.5, going)):
         put_inside(w, first, n, law, going)
         _, left = judge(w, first, n, law, None, o)

@@ -25,7 +25,7 @@ Reference: E. Allgower, K. Georg, Introduction to numerical continuation methods
 
 from __future__ import annotations
 
-from saltus.kernel import floor, kernel, less, lift, maximum, minimum, select, some, sqrt, zero
+from saltus.kernel import floor, kernel, ld, less, lift, maximum, minimum, select, some, sqrt, zero
 from saltus.simulation.contact_law import project, within
 from saltus.simulation.contact_newton import choose, find_rates, judge
 from saltus.simulation.contact_system import assemble, eliminate, set_three, three
@@ -50,6 +50,9 @@ ROUNDING = 1e-13
 
 GOLDEN, OTHER = 0.6180339887498949, 0.7548776662466927
 """Multiples of these, less their whole parts, are as good as chance."""
+
+FIXED = 1e-3
+"""The share of its contact's D below which a row is not one that impulses move."""
 
 NOTHING = 1e-30
 
@@ -110,7 +113,8 @@ def depart(w, first, n, law, disorder, turn, going):
     o, size, rate = zero(w.delassus), zero(w.delassus), zero(w.delassus)
     for i in range(n):
         square = w.free[i] * w.free[i]
-        size, rate = maximum(size, square * w.inverse[i]), maximum(rate, square)
+        moves = less(FIXED * w.scale[i], ld(w.delassus, i * n + i))
+        size, rate = maximum(size, select(moves, square * w.inverse[i], o)), maximum(rate, square)
     size, rate = sqrt(size) + NOTHING, sqrt(rate)
     for i in range(n):
         x = w.impulse[i]

@@ -33,7 +33,7 @@ Impulses always lie in their cones and intervals, so there is no primal one.
 from __future__ import annotations
 
 from saltus.constraints.report import Status
-from saltus.kernel import Layout, fabs, kernel, ld, less, lift, maximum, minimum, rolled, select, some, sqrt, st, zero
+from saltus.kernel import Layout, fabs, kernel, ld, less, lift, maximum, rolled, select, some, sqrt, st, zero
 from saltus.simulation.contact_admm import admm, begin_splitting
 from saltus.simulation.contact_law import COULOMB, project, within
 from saltus.simulation.contact_newton import begin, find_rates, newton
@@ -58,6 +58,9 @@ PATH_END = 10.0
 
 LITTLE, MUCH = 2e-3, 0.1
 """Disorder of paths in turn."""
+
+WORK, FINER = 10.0, 1e-3
+"""Complementarity, beside the tolerance, that makes Newton's method go on, and what it then aims at."""
 
 ENDLESS = 1e30
 """Ends of intervals beyond this are none."""
@@ -101,27 +104,63 @@ def settle(w, first, n, law, method, tolerance, least, rounds, report):
 
 @kernel
 def take_turns(w, first, n, law, tolerance, least, rounds):
-    """Newton's method, from new starts as long as it finds no way; its steps, and how many of these there were."""
+    """Newton's method, from new starts as long as it finds no way; its steps, and how many of these there were. Where
+    impulses are so large that they do work all the same, it goes on for a while at last."""
     o, one = zero(w.delassus), lift(1.0, zero(w.delassus))
-    count, turns, best, going = o, o, lift(ENDLESS, o), one
-    for turn in range(rounds + 1):
-        if turn > 0:
+    count, turns, best, going, aim = o, o, lift(ENDLESS, o), one, tolerance + o
+    turn, last = 0, False
+    while True:
+        if turn > 0 and not last:
             start_anew(w, first, n, law, turn - 1, least, going)
-        steps, left = newton(w, first, n, law, tolerance, least, STEPS + n // (3 * CONTACTS_A_STEP), going)
-        better = less(left, select(less(0.5, going), best, -one)) if turn > 0 else less(-one, o)
+        steps, left = newton(w, first, n, law, aim, least, STEPS + n // (3 * CONTACTS_A_STEP), going)
+        better = less(left, select(less(0.5, going), best, -one)) if turn > 0 or last else less(-one, o)
         for i in range(n):
             w.best[i] = select(better, w.impulse[i], w.best[i])
         best, count = select(better, left, best), count + steps
+        if last:
+            break
         going = select(less(best, ENDLESS), select(less(tolerance, best), one, o), o)
         if some(less(0.5, going)):
             back_to_best(w, n)
             going = select(less(rounding(w, n), best), going, o)
-        if not some(less(0.5, going)):
-            break
-        turns = turns + going
-    if some(less(0.5, turns)):
+        if turn < rounds and some(less(0.5, going)):
+            turn, turns = turn + 1, turns + going
+        else:
+            last = True
+            if turn > 0:
+                back_to_best(w, n)
+            going = select(less(WORK * tolerance, work(w, first, n, law)), select(less(tolerance, best), o, one), o)
+            aim = aim * FINER
+            if not some(less(0.5, going)):
+                break
+    if some(less(0.5, turns + going)):
         back_to_best(w, n)
-    return count, minimum(turns, 1.0 * rounds + o)
+    return count, turns
+
+
+@kernel
+def work(w, first, n, law):
+    """The complementarity residual."""
+    most = zero(w.delassus)
+    for i in range(first):
+        most = maximum(most, work_of_joint(w, i))
+    for i in range(first, n, 3):
+        most = maximum(most, work_of_contact(w, law, i))
+    return most
+
+
+@kernel
+def work_of_joint(w, i):
+    x, u, o = w.impulse[i], w.rate[i], zero(w.delassus)
+    up = select(less(-ENDLESS, w.lower[i]), maximum(u, o) * (x - w.lower[i]), o)
+    return maximum(up, select(less(w.upper[i], ENDLESS), maximum(-u, o) * (w.upper[i] - x), o))
+
+
+@kernel
+def work_of_contact(w, law, i):
+    x, u = three(w.impulse, i), three(w.rate, i)
+    leaves = u.x + w.friction[i] * sqrt(u.y * u.y + u.z * u.z) if law == COULOMB else u.x
+    return fabs(x.x * leaves + x.y * u.y + x.z * u.z)
 
 
 @kernel
@@ -167,12 +206,11 @@ def conclude(w, first, n, law, count, turns, tolerance, report):
         x, u, lower, upper = w.impulse[i], w.rate[i], w.lower[i], w.upper[i]
         left = fabs(x - within(x - u * w.inverse[i], lower, upper)) * w.scale[i]
         up, down = maximum(u, o), maximum(-u, o)
-        held_up, held_down = less(-ENDLESS, lower), less(upper, ENDLESS)
-        away = maximum(select(held_up, o, up), select(held_down, o, down))
-        work = maximum(select(held_up, up * (x - lower), o), select(held_down, down * (upper - x), o))
+        away = maximum(select(less(-ENDLESS, lower), o, up), select(less(upper, ENDLESS), o, down))
+        done = work_of_joint(w, i)
         place, natural = select(less(natural, left), 1.0 * i + o, place), maximum(natural, left)
         dual_place, dual = select(less(dual, away), 1.0 * i + o, dual_place), maximum(dual, away)
-        product_place, product = select(less(product, work), 1.0 * i + o, product_place), maximum(product, work)
+        product_place, product = select(less(product, done), 1.0 * i + o, product_place), maximum(product, done)
     for i in range(first, n, 3):
         x, u, mu = three(w.impulse, i), three(w.rate, i), w.friction[i]
         miss = x - project(law, mu, x - u * w.inverse[i])
@@ -180,10 +218,10 @@ def conclude(w, first, n, law, count, turns, tolerance, report):
         slip = mu * sqrt(u.y * u.y + u.z * u.z)
         leaves = u.x + slip if law == COULOMB else u.x
         away = slip - leaves
-        work = fabs(x.x * leaves + x.y * u.y + x.z * u.z)
+        done = work_of_contact(w, law, i)
         place, natural = select(less(natural, left), 1.0 * i + o, place), maximum(natural, left)
         dual_place, dual = select(less(dual, away), 1.0 * i + o, dual_place), maximum(dual, away)
-        product_place, product = select(less(product, work), 1.0 * i + o, product_place), maximum(product, work)
+        product_place, product = select(less(product, done), 1.0 * i + o, product_place), maximum(product, done)
     status = lift(1.0 * Status.CONVERGED, o)
     if some(less(tolerance, natural)):
         short = select(less(natural, 4.0 * rounding(w, n)), 1.0 * Status.INACCURATE + o, 1.0 * Status.STOPPED + o)

@@ -5,8 +5,8 @@
 Rows with Q = 0, open contacts and joints at an end, have dx = P - x. Only the others, those that are listed, stand in the
 system, close together, with right sides behind their columns. In packets a row is listed if it is so in any lane.
 
-O(n^3). No pivots are looked for: where contacts stick the matrix is one of inertias, and a sliding contact's normal row comes
-before its tangents.
+O(n^3). No pivots are looked for: where contacts stick the matrix is one of inertias, and a sliding contact's normal row
+comes before its tangents.
 
 | code | what | shape |
 |---|---|---|
