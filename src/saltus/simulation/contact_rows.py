@@ -20,7 +20,8 @@ bias, as a velocity: what a gap allows in one step, and what brings back a share
 
 from __future__ import annotations
 
-from saltus.collision.tables import CONTACT_WORK
+from saltus.collision.closest import choose
+from saltus.collision.tables import CONTACT_WORK, FAR
 from saltus.constraints.measure import separation
 from saltus.constraints.system import direction, fill_row, unit_force
 from saltus.kernel import fabs, kernel, ld, less, lift, maximum, minimum, rolled, select, some, st, zero
@@ -113,6 +114,7 @@ def contact_rows(tree, h, first, surface, w):
     r, near, held, most = first + 0, 0, tree.nm + tree.nrub + tree.nlimit, tree.nmost
     for s in range(tree.nslot):
         if some(less(w.gap[s], tree.margin[0])):
+            complete(w, s)
             if some(less(w.gap[s], NEAR + reach_of(tree, w, s, h))):
                 w.near[near], near = s, near + 1
     for e in range(near):
@@ -123,6 +125,15 @@ def contact_rows(tree, h, first, surface, w):
                 w.place_of[r], w.slot[r] = held + 3 * s, s
                 r = r + 3
     return r, lift(1.0 if near > most else 0.0, h)
+
+
+@kernel
+def complete(w, s):
+    """A contact of some lanes is one in all of them: without friction, where it is far."""
+    o, far = zero(w.gap), less(0.5 * FAR, w.gap[s])
+    w.point[s] = choose(far, Vec3(o, o, o), w.point[s])
+    w.normal[s] = choose(far, Vec3(o, o, lift(1.0, o)), w.normal[s])
+    w.grip[s], w.bounce[s] = select(far, o, w.grip[s]), select(far, o, w.bounce[s])
 
 
 @kernel

@@ -53,12 +53,12 @@ def drive(tree, q, v, h, tau, target, kp, kd, acting, effort, w):
     """Forces of motors, springs and dampers in `rest`, h times their slope in `joint_slope`; of motors alone `pull` and
     `motor_slope`."""
     o = zero(q)
-    if target is not None:
+    if kd is not None:
         for i in range(1, tree.nj):
             difference_joint(tree, i, q, target, w.pull)
     for k in range(tree.nv):
         wanted, own, speed, most = ld(tau, k), o, ld(v, k), ld(effort, k)
-        if target is not None:
+        if kd is not None:
             own = ld(kd, k) + h * ld(kp, k)
             wanted = wanted + ld(kp, k) * w.pull[k] - own * speed
         given = within(wanted, -most, most)
@@ -298,7 +298,7 @@ def _contact_steps(
             st(worst, k, zero(q))
         for step in range(row * every, (row + 1) * every):
             tick = step // hold
-            if target is not None:
+            if kd is not None:
                 goal, p, d = tail(target, tick * nq), tail(kp, tick * nv), tail(kd, tick * nv)
             now, pull = tail(tau, tick * nv), tail(push, 3 * tick * plan[5])
             begin_step(tree, q, v, settings, now, goal, p, d, effort, plan[5], pushed, at, pull, w)
