@@ -404,4 +404,29 @@ CLI = _in(
      "@test_commands.py::test_simulate_depends_on_seed_pose_and_method"),
 )  # fmt: skip
 
-MUTATIONS = KERNEL + SPATIAL + MODEL + DYNAMICS + CONSTRAINTS + DERIVATIVES + SIMULATION + VIEW + CLI
+COLLISION = _in(
+    "collision",
+    ("seams of a floor are felt", "closest.py",
+     "LEAN = 1e-3", "LEAN = 9.0",
+     "@test_terrain.py::test_seams_of_a_flat_floor_are_not_felt"),
+    ("edges of two bodies", "polytopes.py",
+     "within = select(slanted, within, -one)", "within = -one",
+     "@test_terrain.py::test_edges_and_faces_of_boxes"),
+    ("capsules that pierce a box", "closest.py",
+     "clamp(0.5 * (enter + leave), -one, one)", "0.0 * enter - one",
+     "@test_terrain.py::test_gaps_do_not_jump"),
+    ("the closest points of segments", "closest.py",
+     "clamp((uv * held - ur) / uu, o, one)", "clamp((uv * held + ur) / uu, o, one)",
+     "@test_against_coal.py::test_pairs_of_a_robot"),
+    ("the third point of a cylinder's rim", "half_spaces.py",
+     "SIXTH if k == 1 else -SIXTH", "SIXTH if k == 1 else SIXTH",
+     "@test_against_coal.py::test_a_cylinder_stands_on_three_points"),
+    ("friction of two bodies", "scene.py",
+     "np.sqrt(known[0] * known[-1])", "known[0] * known[-1]",
+     "@test_colliders.py::test_friction_of_pairs"),
+    ("a free flyer is no neighbour of the world", "scene.py",
+     "-1 if free and joint == 0 else joint", "joint",
+     "@test_colliders.py::test_free_bodies_touch_each_other_and_what_is_fixed"),
+)  # fmt: skip
+
+MUTATIONS = KERNEL + SPATIAL + MODEL + DYNAMICS + CONSTRAINTS + DERIVATIVES + SIMULATION + VIEW + CLI + COLLISION

@@ -77,6 +77,15 @@ def test_half_space(kind: str, mesh: Path) -> None:
     np.testing.assert_allclose(surface, 0.0, atol=1e-12)
 
 
+def test_a_cylinder_stands_on_three_points() -> None:
+    q = np.array([0.1, 0.2, 0.15, 0.0, 0.0, 0.0, 1.0])
+    found = sl.find_contacts(floating("cylinder"), sl.Ground(), q)
+    points = found.point[found.mask] - [0.1, 0.2, 0.0]
+    assert len(points) == 3
+    np.testing.assert_allclose(points.sum(axis=0), 0.0, atol=1e-12)  # all around
+    np.testing.assert_allclose(np.linalg.norm(points, axis=1), 0.1, atol=1e-12)
+
+
 ROUND_PAIRS = [
     ("sphere", "sphere"),
     ("sphere", "capsule"),

@@ -129,6 +129,20 @@ def test_free_bodies_touch_each_other_and_what_is_fixed() -> None:
     assert ("a", "table") in found.pairs
 
 
+def test_friction_of_pairs() -> None:
+    """The geometric mean; that of the other where one has none; that of a terrain where both have none."""
+    frictions = {("a", "b"): (0.9, 0.4), ("a", "c"): (0.9, None), ("c", "d"): (None, None)}
+    for (one, other), given in frictions.items():
+        builder = sl.ModelBuilder("pair")
+        for name, friction in zip((one, other), given, strict=True):
+            builder.add_body(builder.add_joint(name, "free_flyer"), mass=1.0, inertia=np.eye(3))
+            builder.add_collider(name, "sphere", (0.1,), friction=friction)
+        model = builder.build()
+        found = sl.find_contacts(model, None, model.neutral())
+        expected = {(0.9, 0.4): 0.6, (0.9, None): 0.9, (None, None): 0.8}[given]
+        assert found.friction[0] == pytest.approx(expected) and found.restitution[0] == 0.0
+
+
 @pytest.mark.parametrize("name", SHIPPED)
 def test_shipped_robots_stand_apart(name: str) -> None:
     """Nothing of them touches itself, and the feet touch the ground with as many points as they should."""
@@ -220,3 +234,13 @@ def test_mimic_joints_are_refused() -> None:
     builder.add_body(builder.add_joint("b", "revolute", mimic=sl.Mimic("a", 1.0)), mass=1.0, inertia=np.eye(3))
     with pytest.raises(sl.ModelError, match="model 'gripper' has mimic joints"):
         sl.Scene(builder.build())
+
+
+def test_srdf(tmp_path: Path) -> None:
+    file = tmp_path / "r.srdf"
+    file.write_text('<robot name="r"><disable_collisions link1="link_0" link2="link_2" reason="Never"/></robot>')
+    model = sl.load_srdf(chain(True, True, True, True), file)
+    assert model.apart == (("link_0", "link_2"),) and pairs(model) == {("ball_0", "ball_3"), ("ball_1", "ball_3")}
+    file.write_text('<robot name="r"><disable_collisions link1="link_0"/></robot>')
+    with pytest.raises(sl.ModelError, match="r.srdf: line 1: <disable_collisions> lacks link1 or link2"):
+        sl.load_srdf(model, file)

@@ -247,3 +247,40 @@ def test_no_piece() -> None:
         sl.Terrain([sl.Ground(), 3])
     with pytest.raises(TypeError, match="a terrain is 3.0, expected a sequence of pieces"):
         sl.Terrain(3.0)
+
+
+# ---------------------------------------------------------------------------------------------------- motion
+
+CLUTTER = [
+    sl.Ground(),
+    sl.Stairs(start=(-0.5, 0, 0), steps=4),
+    sl.Ramp(start=(-1.5, -1.5, 0), length=2, height=0.6, yaw=0.4),
+    sl.Box((0.5, 0.5, 0.5), placed(Rotation.random(random_state=2).as_matrix(), (0.3, -1.0, 0.2))),
+]
+
+
+@pytest.mark.parametrize("kind", ["sphere", "capsule", "box", "cylinder", "ellipsoid"])
+def test_gaps_do_not_jump(kind: str) -> None:
+    """Along random motions among stairs, ramps and boxes, down to overlaps of a centimetre."""
+    model, margin, steps = floating(kind), 0.05, 2000
+    scene, rng, compared = sl.Scene(model, CLUTTER, margin=margin), np.random.default_rng(0), 0
+    for _ in range(12):
+        ends = rng.uniform([-1, -1.5, 0.05], [0.8, 0.8, 0.5], size=(2, 3))
+        turn, share = 2.0 * rng.normal(size=3), np.linspace(0.0, 1.0, steps)[:, None]
+        turns = (Rotation.from_rotvec(share * turn) * Rotation.random(random_state=rng)).as_quat()
+        q = np.column_stack([ends[0] + share * (ends[1] - ends[0]), turns])
+        gap = np.minimum(sl.find_contacts(scene, None, q).gap.min(axis=-1), margin)
+        reach = 0.25  # of all of them, from their middle
+        moved = (np.linalg.norm(ends[1] - ends[0]) + reach * np.linalg.norm(turn)) / steps
+        looked_at = np.minimum(gap[1:], gap[:-1]) > -0.01
+        assert np.abs(np.diff(gap))[looked_at].max(initial=0.0) < 2.0 * moved
+        compared += (looked_at & (gap[1:] < margin)).sum()
+    assert compared > 500
+
+
+def test_a_large_height_field_is_made_and_asked_in_no_time() -> None:
+    field = sl.HeightField(0.02 * np.random.default_rng(0).normal(size=(81, 81)), cell=0.1)
+    scene = sl.Scene(floating("sphere"), field)
+    assert scene.sizes["npiece"] == 12800
+    found = sl.find_contacts(scene, None, upright(np.array([[4.03, 3.98, 0.06], [1.0, 7.0, 5.0]])))
+    assert found.mask.any(axis=-1).tolist() == [True, False]

@@ -65,6 +65,35 @@ def lean(n, low, high):
 
 
 @kernel
+def beside(x, reach, half):
+    """How far a segment, from x as far as `reach` either way, is at least from a box."""
+    a, b, c = fabs(x.x) - fabs(reach.x), fabs(x.y) - fabs(reach.y), fabs(x.z) - fabs(reach.z)
+    return maximum(a - half.x, maximum(b - half.y, c - half.z))
+
+
+@kernel
+def slab(x, reach, half, enter, leave):
+    """From which share of a segment on, and up to which, it is between two sides of a box."""
+    flat = less(fabs(reach), 1e-12)
+    inverse = 1.0 / select(flat, lift(1.0, x), reach)
+    a, b = (-half - x) * inverse, (half - x) * inverse
+    beside = select(less(half, fabs(x)), lift(FAR, x), lift(-FAR, x))
+    a, b = select(flat, beside, a), select(flat, -beside, b)
+    return maximum(enter, minimum(a, b)), minimum(leave, maximum(a, b))
+
+
+@kernel
+def inside(x, reach, half):
+    """The middle of what is in a box of a segment, from x as far as `reach` either way, as a share of `reach`; and whether
+    there is any: then negative."""
+    one = lift(1.0, x.x)
+    enter, leave = slab(x.x, reach.x, half.x, -one, one)
+    enter, leave = slab(x.y, reach.y, half.y, enter, leave)
+    enter, leave = slab(x.z, reach.z, half.z, enter, leave)
+    return clamp(0.5 * (enter + leave), -one, one), enter - leave
+
+
+@kernel
 def deeper(best, axis, depth, normal):
     """The shorter way out of two."""
     return select(less(depth, best), depth, best), choose(less(depth, best), normal, axis)

@@ -21,12 +21,12 @@ Reference: C. Ericson, Real-Time Collision Detection (2005), chapters 4 to 6.
 
 from __future__ import annotations
 
-from saltus.collision.closest import INNER, along_segments, from_piece
+from saltus.collision.closest import INNER, along_segments, beside, from_piece, inside
 from saltus.collision.half_spaces import axis_of, meet_half_spaces
 from saltus.collision.polytopes import give, meet_polytope
 from saltus.collision.self_pairs import meet_each_other
 from saltus.collision.slots import clear, place_shapes
-from saltus.collision.tables import CAPSULE, FAR, SPHERE
+from saltus.collision.tables import BOX, CAPSULE, FAR, SPHERE
 from saltus.kernel import fabs, kernel, less, lift, maximum, minimum, rolled, select, some
 from saltus.spatial.algebra import turn_back
 
@@ -80,15 +80,29 @@ def meet_piece(tree, w, i, k):
         meet_ball(tree, w, i, k, middle, radius, 0.0, grip, bounce)
         return
     half = turn_back(P.R, axis_of(tree, i, X)) * tree.shape_size[i].y
+    if tree.piece_kind[k] != BOX or some(less(beside(middle, half, tree.piece_half[k]) - radius, tree.margin[0])):
+        meet_segment(tree, w, i, k, middle, half, radius, grip, bounce)
+
+
+@kernel
+def meet_segment(tree, w, i, k, middle, half, radius, grip, bounce):
+    """A capsule: balls at its ends, wherever it is closest to an edge of the piece, and inside of it."""
     a, u = middle - half, half * 2.0
     meet_ball(tree, w, i, k, a, radius, 0.0, grip, bounce)
     meet_ball(tree, w, i, k, middle + half, radius, 0.0, grip, bounce)
+    if tree.piece_kind[k] == BOX:
+        share, none = inside(middle, half, tree.piece_half[k])
+        if some(less(none, 0.0)):  # it may pierce the box with both ends outside
+            outside = select(less(none, 0.0), 0.0 * none, lift(FAR, none))
+            meet_ball(tree, w, i, k, middle + half * share, radius, outside, grip, bounce)
     first = tree.piece_corner[k]
     for e in range(tree.piece_edge[k], tree.piece_edges[k]):
         c = tree.corner[first + tree.edge_from[e]]
         s, _ = along_segments(a, u, c, tree.corner[first + tree.edge_to[e]] - c)
-        at_end = select(less(minimum(s, 1.0 - s), INNER), lift(FAR, s), 0.0 * s)
-        meet_ball(tree, w, i, k, a + u * s, radius, at_end, grip, bounce)
+        from_end = minimum(s, 1.0 - s) - INNER
+        if some(less(0.0, from_end)):
+            at_end = select(less(from_end, 0.0), lift(FAR, s), 0.0 * s)
+            meet_ball(tree, w, i, k, a + u * s, radius, at_end, grip, bounce)
 
 
 @kernel

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from saltus.collision.closest import INNER, OPEN, along_segments, from_box, unit_or
+from saltus.collision.closest import INNER, OPEN, along_segments, beside, from_box, inside, unit_or
 from saltus.collision.half_spaces import axis_of
 from saltus.collision.slots import clear, offer, put
 from saltus.collision.tables import BOX, FAR, SPHERE
-from saltus.kernel import fabs, kernel, less, lift, maximum, minimum, select, some, zero
+from saltus.kernel import kernel, less, lift, maximum, minimum, select, some, zero
 from saltus.spatial.algebra import Vec3, dot, turn_back
 
 
@@ -18,8 +18,9 @@ def meet_each_other(tree, w):
         if some(balls_within(tree, w, i, j, tree.margin[0] + zero(w.gap))):
             if tree.shape_kind[j] == BOX:
                 clear(w, first, tree.pair_end[p])
-                if some(less(beside_box(tree, w, i, j), tree.margin[0])):
-                    meet_box(tree, w, p, i, j)
+                x, half, B = in_box_frame(tree, w, i, j)
+                if some(less(beside(x, half, tree.shape_size[j]) - tree.shape_size[i].x, tree.margin[0])):
+                    meet_box(tree, w, p, i, j, x, half, B)
             else:
                 n, gap, y = between(tree, w, i, j)
                 point = y + n * (tree.shape_size[j].x + 0.5 * gap)
@@ -36,8 +37,9 @@ def least_distance(tree, w, most):
         i, j = tree.pair_a[p], tree.pair_b[p]
         if some(balls_within(tree, w, i, j, least)):
             if tree.shape_kind[j] == BOX:
-                if some(less(beside_box(tree, w, i, j), least)):
-                    least = minimum(least, from_box_of_model(tree, w, i, j))
+                x, half, _ = in_box_frame(tree, w, i, j)
+                if some(less(beside(x, half, tree.shape_size[j]) - tree.shape_size[i].x, least)):
+                    least = minimum(least, from_box_of_model(tree, i, j, x, half))
             else:
                 _, gap, _ = between(tree, w, i, j)
                 least = minimum(least, gap)
@@ -86,15 +88,6 @@ def in_box_frame(tree, w, i, j):
 
 
 @kernel
-def beside_box(tree, w, i, j):
-    """How far a round shape i is from box j along the axes of the box: no more than it is."""
-    x, half, _ = in_box_frame(tree, w, i, j)
-    size = tree.shape_size[j]
-    out = maximum(fabs(x.x) - fabs(half.x) - size.x, fabs(x.y) - fabs(half.y) - size.y)
-    return maximum(out, fabs(x.z) - fabs(half.z) - size.z) - tree.shape_size[i].x
-
-
-@kernel
 def share_at_edge(tree, j, e, x, half):
     """Where a segment is closest to edge e of box j: its share, from the middle on, and `FAR` if that is its end."""
     first, place = tree.first_corner[j], tree.shape_place[j]
@@ -105,18 +98,21 @@ def share_at_edge(tree, j, e, x, half):
 
 
 @kernel
-def meet_box(tree, w, p, i, j):
+def meet_box(tree, w, p, i, j, x, half, B):
     """Contacts of pair p, of a round shape i and box j."""
-    x, half, B = in_box_frame(tree, w, i, j)
     if tree.shape_kind[i] == SPHERE:
         touch_box(tree, w, p, j, B, x, tree.shape_size[i].x, 0.0)
         return
     radius = tree.shape_size[i].x
     touch_box(tree, w, p, j, B, x - half, radius, 0.0)
     touch_box(tree, w, p, j, B, x + half, radius, 0.0)
+    share, none = inside(x, half, tree.shape_size[j])
+    if some(less(none, 0.0)):
+        touch_box(tree, w, p, j, B, x + half * share, radius, select(less(none, 0.0), 0.0 * none, lift(FAR, none)))
     for e in range(tree.first_edge[j], tree.end_edge[j]):
         share, more = share_at_edge(tree, j, e, x, half)
-        touch_box(tree, w, p, j, B, x + half * share, radius, more)
+        if some(less(more, 0.5 * FAR)):
+            touch_box(tree, w, p, j, B, x + half * share, radius, more)
 
 
 @kernel
@@ -130,13 +126,14 @@ def touch_box(tree, w, p, j, B, x, radius, more):
 
 
 @kernel
-def from_box_of_model(tree, w, i, j):
-    """How far a round shape i is from box j."""
-    x, half, _ = in_box_frame(tree, w, i, j)
+def from_box_of_model(tree, i, j, x, half):
+    """How far a round shape i is from box j, in whose frame its middle is x."""
     if tree.shape_kind[i] == SPHERE:
         return from_box(x, tree.shape_size[j], OPEN, OPEN).gap - tree.shape_size[i].x
     size = tree.shape_size[j]
     least = minimum(from_box(x - half, size, OPEN, OPEN).gap, from_box(x + half, size, OPEN, OPEN).gap)
+    share, _ = inside(x, half, size)
+    least = minimum(least, from_box(x + half * share, size, OPEN, OPEN).gap)
     for e in range(tree.first_edge[j], tree.end_edge[j]):
         share, _ = share_at_edge(tree, j, e, x, half)
         least = minimum(least, from_box(x + half * share, size, OPEN, OPEN).gap)

@@ -9,6 +9,7 @@ from saltus.model.mjcf import load_mjcf
 from saltus.model.model import Model
 from saltus.model.random_trees import random_model
 from saltus.model.robots import RobotFrames, load_robot, robot_frames, robot_names
+from saltus.model.robots.srdf import load_srdf
 from saltus.model.sdf import load_sdf
 from saltus.model.shapes import Shape
 from saltus.model.urdf import load_urdf
@@ -30,6 +31,7 @@ __all__ = [
     "load_mjcf",
     "load_robot",
     "load_sdf",
+    "load_srdf",
     "load_urdf",
     "random_model",
     "robot_frames",

@@ -34,8 +34,10 @@ class Shape:
     placement: Array = field(repr=False)  # (4, 4) in that joint's frame [m]
     color: Array = field(repr=False, default_factory=lambda: np.array(DEFAULT_COLOR))  # (4,) r, g, b, opacity
     path: str = ""  # of a mesh file
-    frame: str = ""  # the link or body of the file that it belongs to, where that is known
-    friction: float | None = None  # of a collision shape; None: that of what it touches counts
+    frame: str = field(default="", repr=False)  # the link or body of the file that it belongs to, where that is known
+    friction: float | None = field(
+        default=None, repr=False
+    )  # of a collision shape; None: that of what it touches counts
 
     def __post_init__(self) -> None:
         where = f"shape {self.name!r}"

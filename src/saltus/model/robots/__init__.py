@@ -11,7 +11,7 @@ import numpy as np
 
 from saltus.model.checks import ModelError
 from saltus.model.model import Model
-from saltus.model.robots.srdf import read_apart, read_poses
+from saltus.model.robots.srdf import load_srdf
 from saltus.model.robots.table import EXAMPLES, SHIPPED, Robot
 from saltus.model.sdf import load_sdf
 from saltus.model.urdf import load_urdf
@@ -45,13 +45,12 @@ def load_robot(name: str) -> Model:
     else:
         load = load_sdf if robot.file.endswith(".sdf") else load_urdf
         model = load(folder / robot.file, floating_base=robot.floating_base)
-    poses, apart = dict(model.reference_configurations), list(model.apart)
     if robot.srdf:
-        poses |= read_poses(folder / robot.srdf, model)
-        apart += read_apart(folder / robot.srdf)
+        model = load_srdf(model, folder / robot.srdf)
+    poses = dict(model.reference_configurations)
     standing = np.array(poses[robot.standing]) if robot.standing else model.neutral()
     standing[: len(robot.base)] = robot.base
-    return model.replace(reference_configurations=poses | {"standing": standing}, apart=apart)
+    return model.replace(reference_configurations=poses | {"standing": standing})
 
 
 def robot_names() -> tuple[str, ...]:

@@ -4,6 +4,7 @@ pairs of links that are kept apart."""
 from __future__ import annotations
 
 import math
+import os
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,25 @@ import numpy as np
 from saltus.model.checks import Array, ModelError
 from saltus.model.joints import Joint, JointKind
 from saltus.model.model import Model
-from saltus.model.safe_xml import numbers_in, read_xml, tag_of
+from saltus.model.safe_xml import numbers_in, read_xml, robot_file, tag_of
+
+
+def load_srdf(model: Model, path: str | os.PathLike[str]) -> Model:
+    """The same model with what an SRDF file says: its poses among the reference configurations, and pairs of links that it
+    disables collisions of among those kept `apart`; a `ModelError` says what is wrong with the file.
+
+    >>> import tempfile
+    >>> from saltus.model import random_model
+    >>> text = '<robot name="r"><disable_collisions link1="a" link2="b" reason="Never"/></robot>'
+    >>> with tempfile.NamedTemporaryFile("w", suffix=".srdf") as file:
+    ...     _ = file.write(text)
+    ...     file.flush()
+    ...     load_srdf(random_model(seed=0, bodies=3), file.name).apart
+    (('a', 'b'),)
+    """
+    file = robot_file(path, "an SRDF")
+    poses = dict(model.reference_configurations) | read_poses(file, model)
+    return model.replace(reference_configurations=poses, apart=(*model.apart, *read_apart(file)))
 
 
 def read_poses(path: Path, model: Model) -> dict[str, Array]:
