@@ -1,4 +1,4 @@
-"""A humanoid misses a step: it is nudged at the top of a staircase, its motors too weak to hold it, and falls all the way down.
+"""A humanoid is nudged at the top of a staircase, its motors too weak to hold it, and falls all the way down.
 
     python examples/staircase.py          what happened, and a replay in the folder `demo`
     python examples/staircase.py --view   and the viewer
@@ -40,9 +40,8 @@ def main(folder: Path, view: bool) -> None:
     motion = tumble()
     heights = sl.center_of_mass(motion.simulator.model, motion.q)[:, 2]
     deepest = -motion.simulator.contacts(motion.q).gap.min()
-    print(
-        f"the centre of mass falls by {heights[0] - heights[-1]:.2f} m; the pelvis hits a step at {motion.t[motion.fallen][0]:.2f} s"
-    )
+    hits = motion.t[motion.fallen]
+    print(f"the centre of mass falls by {heights[0] - heights[-1]:.2f} m; the pelvis touches a step at {hits[0]:.2f} s")
     print(f"at most {motion.touching.sum(axis=-1).max()} contacts at a time, never deeper than {1e3 * deepest:.2g} mm")
     folder.mkdir(exist_ok=True)
     print(f"wrote {sl.view.save_replay(folder / 'staircase.html', motion, title='Down the stairs')}")

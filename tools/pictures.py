@@ -1,23 +1,29 @@
-"""Makes the pictures of the README and the documentation: `python -m tools.pictures` writes them to docs/figures.
+"""Makes the pictures of the README and the documentation: `python -m tools.pictures` writes them to docs/figures, or those
+that are named: `python -m tools.pictures pile`.
 
 They are replay files (`sl.view.save_replay`), opened in a headless Chromium and looked at from a good place.
 """
 
 from __future__ import annotations
 
+import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import saltus as sl
-from examples import constrained
+from examples import constrained, pile, slip, staircase
 from tests.view.browser import launched, opened
 
 FIGURES = Path(__file__).parents[1] / "docs" / "figures"
 PREPARE = """
-([direction, distance]) => {
+([direction, distance, moment]) => {
+  play(false);
+  seconds = moment;
+  draw();
   for (const part of document.querySelectorAll("header, #extras, #player")) part.hidden = true;
   world.traverse((object) => {
     if (!skins.some((skin) => skin.material === object.material)) return;
@@ -30,7 +36,7 @@ PREPARE = """
   paint();
 }
 """
-"""No controls, all robots solid, the camera at its place."""
+"""No controls, all robots solid, the camera at its place, the clock at a moment [s]."""
 
 
 def tumble() -> dict[str, Any]:
@@ -68,24 +74,48 @@ def swaying() -> dict[str, Any]:
     return {"model": scene.robot, "q": motion.q[-1], "contacts": scene.contacts, "forces": forces[-1], "friction": 0.7}
 
 
+def pushed() -> dict[str, Any]:
+    """A quadruped on ice before the push and at three times after it, and the one on stone at the end."""
+    motion = slip.slip()
+    rows = np.searchsorted(motion.t, [0.99, 1.4, 1.8, 2.5])
+    q = np.concatenate([motion.q[0, rows], motion.q[1, -1:]])
+    return {"model": motion.simulator.model, "q": q[:, None], "terrain": slip.world(), "layout": "overlay"}
+
+
+def fallen() -> dict[str, Any]:
+    """A humanoid at six times of its way down the stairs."""
+    motion = staircase.tumble()
+    rows = np.searchsorted(motion.t, [0.0, 0.8, 1.3, 1.9, 2.5, 3.6])
+    return {
+        "model": motion.simulator.model,
+        "q": motion.q[rows][:, None],
+        "terrain": staircase.world(),
+        "layout": "overlay",
+    }
+
+
 PICTURES = {
-    "tumble": (tumble(), (1200, 460), (0.05, -1.0, 0.2), 0.42),
-    "standing": (standing(), (900, 560), (1.0, -0.7, 0.3), 0.95),
-    "swaying": (swaying(), (900, 560), (1.0, -0.7, 0.25), 0.95),
+    "tumble": (tumble, (1200, 460), (0.05, -1.0, 0.2), 0.42, 0.0),
+    "standing": (standing, (900, 560), (1.0, -0.7, 0.3), 0.95, 0.0),
+    "swaying": (swaying, (900, 560), (1.0, -0.7, 0.25), 0.95, 0.0),
+    "slip": (pushed, (1200, 460), (0.35, -1.0, 0.45), 0.6, 0.0),
+    "staircase": (fallen, (1200, 560), (0.6, -1.0, 0.25), 0.6, 0.0),
+    "pile": (lambda: {"model": pile.pile()}, (900, 560), (0.7, -1.0, 0.7), 0.6, 1.6),
 }
-"""Name: the scene, the size [pixels], the direction to the camera, and its distance relative to the replay's own."""
+"""Name: the scene, the size [pixels], the direction to the camera, its distance relative to the replay's own, the time [s]."""
 
 
-def main() -> None:
+def main(names: Sequence[str]) -> None:
     with tempfile.TemporaryDirectory() as folder, launched() as browser:
-        for name, (scene, (width, height), direction, distance) in PICTURES.items():
-            file = sl.view.save_replay(Path(folder) / f"{name}.html", **scene)
+        for name in names or PICTURES:
+            scene, (width, height), direction, distance, moment = PICTURES[name]
+            file = sl.view.save_replay(Path(folder) / f"{name}.html", **scene())
             with opened(browser, file.as_uri(), {"width": width, "height": height}) as page:
-                page.evaluate(PREPARE, [direction, distance])
+                page.evaluate(PREPARE, [direction, distance, moment])
                 page.wait_for_timeout(2000)
                 page.screenshot(path=FIGURES / f"{name}.png")
             print(f"wrote {FIGURES / name}.png: {(FIGURES / f'{name}.png').stat().st_size // 1000} kB")
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])
