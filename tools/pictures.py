@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,10 +20,7 @@ from tests.view.browser import launched, opened
 
 FIGURES = Path(__file__).parents[1] / "docs" / "figures"
 PREPARE = """
-([direction, distance, moment]) => {
-  play(false);
-  seconds = moment;
-  draw();
+([direction, distance, target]) => {
   for (const part of document.querySelectorAll("header, #extras, #player")) part.hidden = true;
   world.traverse((object) => {
     if (!skins.some((skin) => skin.material === object.material)) return;
@@ -31,12 +28,13 @@ PREPARE = """
     object.castShadow = true;
   });
   const away = camera.position.distanceTo(middle) * distance;
-  camera.position.copy(new THREE.Vector3(...direction).setLength(away).add(middle));
+  if (target) controls.target.set(...target);
+  camera.position.copy(new THREE.Vector3(...direction).setLength(away).add(controls.target));
   controls.update();
   paint();
 }
 """
-"""No controls, all robots solid, the camera at its place, the clock at a moment [s]."""
+"""No controls, all robots solid, the camera at its place."""
 
 
 def tumble() -> dict[str, Any]:
@@ -75,43 +73,50 @@ def swaying() -> dict[str, Any]:
 
 
 def pushed() -> dict[str, Any]:
-    """A quadruped on ice before the push and at three times after it, and the one on stone at the end."""
+    """A quadruped on ice before the push and at two times after it, and the one on stone at the end."""
     motion = slip.slip()
-    rows = np.searchsorted(motion.t, [0.99, 1.4, 1.8, 2.5])
+    rows = np.searchsorted(motion.t, [0.99, 1.66, 2.7])
     q = np.concatenate([motion.q[0, rows], motion.q[1, -1:]])
     return {"model": motion.simulator.model, "q": q[:, None], "terrain": slip.world(), "layout": "overlay"}
 
 
-def fallen() -> dict[str, Any]:
-    """A humanoid at six times of its way down the stairs."""
+def tumbling() -> dict[str, Any]:
+    """A humanoid at five times of its way down the stairs."""
     motion = staircase.tumble()
-    rows = np.searchsorted(motion.t, [0.0, 0.8, 1.3, 1.9, 2.5, 3.6])
-    return {
-        "model": motion.simulator.model,
-        "q": motion.q[rows][:, None],
-        "terrain": staircase.world(),
-        "layout": "overlay",
-    }
+    q = motion.q[np.searchsorted(motion.t, [0.0, 0.75, 1.4, 2.4, 3.6])]
+    return {"model": motion.simulator.model, "q": q[:, None], "terrain": staircase.world(), "layout": "overlay"}
+
+
+def piled() -> dict[str, Any]:
+    motion = pile.pile()
+    return {"model": motion.simulator.model, "q": motion.q[-1], "terrain": pile.tray()}
+
+
+class Picture(NamedTuple):
+    scene: Callable[[], dict[str, Any]]
+    size: tuple[int, int]  # pixels
+    direction: tuple[float, float, float]  # to the camera
+    distance: float  # relative to the replay's own
+    target: tuple[float, float, float] | None = None  # what it looks at, if not the middle of all
 
 
 PICTURES = {
-    "tumble": (tumble, (1200, 460), (0.05, -1.0, 0.2), 0.42, 0.0),
-    "standing": (standing, (900, 560), (1.0, -0.7, 0.3), 0.95, 0.0),
-    "swaying": (swaying, (900, 560), (1.0, -0.7, 0.25), 0.95, 0.0),
-    "slip": (pushed, (1200, 460), (0.35, -1.0, 0.45), 0.6, 0.0),
-    "staircase": (fallen, (1200, 560), (0.6, -1.0, 0.25), 0.6, 0.0),
-    "pile": (lambda: {"model": pile.pile()}, (900, 560), (0.7, -1.0, 0.7), 0.6, 1.6),
+    "tumble": Picture(tumble, (1200, 460), (0.05, -1.0, 0.2), 0.42),
+    "standing": Picture(standing, (900, 560), (1.0, -0.7, 0.3), 0.95),
+    "swaying": Picture(swaying, (900, 560), (1.0, -0.7, 0.25), 0.95),
+    "slip": Picture(pushed, (1200, 460), (0.3, -1.0, 0.5), 0.52, (0.7, -0.5, 0.2)),
+    "staircase": Picture(tumbling, (1200, 620), (0.7, -1.0, 0.3), 0.78, (1.0, 0.0, 1.05)),
+    "pile": Picture(piled, (900, 560), (0.75, -1.0, 0.75), 0.8, (0.0, 0.0, 0.15)),
 }
-"""Name: the scene, the size [pixels], the direction to the camera, its distance relative to the replay's own, the time [s]."""
 
 
 def main(names: Sequence[str]) -> None:
     with tempfile.TemporaryDirectory() as folder, launched() as browser:
         for name in names or PICTURES:
-            scene, (width, height), direction, distance, moment = PICTURES[name]
+            scene, (width, height), *camera = PICTURES[name]
             file = sl.view.save_replay(Path(folder) / f"{name}.html", **scene())
             with opened(browser, file.as_uri(), {"width": width, "height": height}) as page:
-                page.evaluate(PREPARE, [direction, distance, moment])
+                page.evaluate(PREPARE, camera)
                 page.wait_for_timeout(2000)
                 page.screenshot(path=FIGURES / f"{name}.png")
             print(f"wrote {FIGURES / name}.png: {(FIGURES / f'{name}.png').stat().st_size // 1000} kB")
