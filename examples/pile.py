@@ -62,7 +62,7 @@ def scattered(count: int) -> np.ndarray:
 
 def pile(count: int = 50, seconds: float = 1.6) -> sl.Motion:
     robot = bodies(count)
-    simulator = sl.Simulator(robot, tray(), dt=DT, most_contacts=4 * count)
+    simulator = sl.Simulator(robot, tray(), dt=DT, most_contacts=5 * count)
     return simulator.rollout(scattered(count), np.zeros(robot.nv), duration=seconds, every=5)
 
 

@@ -1,23 +1,26 @@
-"""Makes the pictures of the README and the documentation: `python -m tools.pictures` writes them to docs/figures.
+"""Makes the pictures of the README and the documentation: `python -m tools.pictures` writes them to docs/figures, or those
+that are named: `python -m tools.pictures pile`.
 
 They are replay files (`sl.view.save_replay`), opened in a headless Chromium and looked at from a good place.
 """
 
 from __future__ import annotations
 
+import sys
 import tempfile
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 import saltus as sl
-from examples import constrained
+from examples import constrained, pile, slip, staircase
 from tests.view.browser import launched, opened
 
 FIGURES = Path(__file__).parents[1] / "docs" / "figures"
 PREPARE = """
-([direction, distance]) => {
+([direction, distance, target]) => {
   for (const part of document.querySelectorAll("header, #extras, #player")) part.hidden = true;
   world.traverse((object) => {
     if (!skins.some((skin) => skin.material === object.material)) return;
@@ -25,7 +28,8 @@ PREPARE = """
     object.castShadow = true;
   });
   const away = camera.position.distanceTo(middle) * distance;
-  camera.position.copy(new THREE.Vector3(...direction).setLength(away).add(middle));
+  if (target) controls.target.set(...target);
+  camera.position.copy(new THREE.Vector3(...direction).setLength(away).add(controls.target));
   controls.update();
   paint();
 }
@@ -68,24 +72,55 @@ def swaying() -> dict[str, Any]:
     return {"model": scene.robot, "q": motion.q[-1], "contacts": scene.contacts, "forces": forces[-1], "friction": 0.7}
 
 
+def pushed() -> dict[str, Any]:
+    """A quadruped on ice before the push and at two times after it, and the one on stone at the end."""
+    motion = slip.slip()
+    rows = np.searchsorted(motion.t, [0.99, 1.66, 2.7])
+    q = np.concatenate([motion.q[0, rows], motion.q[1, -1:]])
+    return {"model": motion.simulator.model, "q": q[:, None], "terrain": slip.world(), "layout": "overlay"}
+
+
+def tumbling() -> dict[str, Any]:
+    """A humanoid at five times of its way down the stairs."""
+    motion = staircase.tumble()
+    q = motion.q[np.searchsorted(motion.t, [0.0, 0.75, 1.4, 2.4, 3.6])]
+    return {"model": motion.simulator.model, "q": q[:, None], "terrain": staircase.world(), "layout": "overlay"}
+
+
+def piled() -> dict[str, Any]:
+    motion = pile.pile()
+    return {"model": motion.simulator.model, "q": motion.q[-1], "terrain": pile.tray()}
+
+
+class Picture(NamedTuple):
+    scene: Callable[[], dict[str, Any]]
+    size: tuple[int, int]  # pixels
+    direction: tuple[float, float, float]  # to the camera
+    distance: float  # relative to the replay's own
+    target: tuple[float, float, float] | None = None  # what it looks at, if not the middle of all
+
+
 PICTURES = {
-    "tumble": (tumble(), (1200, 460), (0.05, -1.0, 0.2), 0.42),
-    "standing": (standing(), (900, 560), (1.0, -0.7, 0.3), 0.95),
-    "swaying": (swaying(), (900, 560), (1.0, -0.7, 0.25), 0.95),
+    "tumble": Picture(tumble, (1200, 460), (0.05, -1.0, 0.2), 0.42),
+    "standing": Picture(standing, (900, 560), (1.0, -0.7, 0.3), 0.95),
+    "swaying": Picture(swaying, (900, 560), (1.0, -0.7, 0.25), 0.95),
+    "slip": Picture(pushed, (1200, 460), (0.3, -1.0, 0.5), 0.52, (0.7, -0.5, 0.2)),
+    "staircase": Picture(tumbling, (1200, 620), (0.7, -1.0, 0.3), 0.78, (1.0, 0.0, 1.05)),
+    "pile": Picture(piled, (900, 560), (0.75, -1.0, 0.75), 0.8, (0.0, 0.0, 0.15)),
 }
-"""Name: the scene, the size [pixels], the direction to the camera, and its distance relative to the replay's own."""
 
 
-def main() -> None:
+def main(names: Sequence[str]) -> None:
     with tempfile.TemporaryDirectory() as folder, launched() as browser:
-        for name, (scene, (width, height), direction, distance) in PICTURES.items():
-            file = sl.view.save_replay(Path(folder) / f"{name}.html", **scene)
+        for name in names or PICTURES:
+            scene, (width, height), *camera = PICTURES[name]
+            file = sl.view.save_replay(Path(folder) / f"{name}.html", **scene())
             with opened(browser, file.as_uri(), {"width": width, "height": height}) as page:
-                page.evaluate(PREPARE, [direction, distance])
+                page.evaluate(PREPARE, camera)
                 page.wait_for_timeout(2000)
                 page.screenshot(path=FIGURES / f"{name}.png")
             print(f"wrote {FIGURES / name}.png: {(FIGURES / f'{name}.png').stat().st_size // 1000} kB")
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -180,3 +180,10 @@ def test_the_viewer_shows_a_motion_and_keeps_a_terrain() -> None:
 def test_a_motion_takes_no_other_contacts() -> None:
     with pytest.raises(ValueError, match="expected none besides"):
         view.describe(rolled(), contacts=["body"])
+
+
+def test_what_touches_nothing_is_drawn_as_well() -> None:
+    robot = sl.random_model(seed=0, bodies=3)
+    motion = sl.Simulator(robot, sl.Ground()).rollout(robot.neutral(), np.zeros(robot.nv), duration=0.04)
+    scene = view.describe(motion)
+    assert scene.frames == 3 and scene.contacts.names == () and motion.contact_forces.shape == (41, 0, 3)

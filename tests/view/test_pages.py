@@ -187,3 +187,23 @@ def test_the_viewer_listens_on_the_loopback_address_only() -> None:
             port = f"{int(viewer.url.rsplit(':', 1)[1]):04X}"
             listening = {line.split()[1] for line in list(table)[1:] if line.split()[3] == "0A"}
         assert {address for address in listening if address.endswith(f":{port}")} == {f"0100007F:{port}"}
+
+
+@pytest.mark.parametrize("live", [False, True])
+def test_a_simulated_motion_is_drawn_with_its_terrain(browser, tmp_path, live: bool) -> None:
+    """Also where the camera follows; and what is slippery is blue."""
+    sim = sl.Simulator(quadruped(), [sl.Ground(), sl.Box((8.0, 8.0, 0.1), friction=0.0)])
+    q = quadruped().neutral()
+    q[2] += 0.6
+    motion = sim.rollout(q, np.zeros(quadruped().nv), duration=0.4, every=20)
+
+    def is_blue(image: np.ndarray) -> bool:
+        return bool((image[..., 2] - image[..., 0] > 0.04).mean() > 0.3)
+
+    if live:
+        with view.show(motion, port=8176) as viewer, opened(browser, viewer.url, LARGE) as page:
+            wait_until(page, is_blue)
+    else:
+        with opened(browser, view.save_replay(tmp_path / "motion.html", motion).as_uri()) as page:
+            page.evaluate(STILL)
+            wait_until(page, is_blue)

@@ -83,8 +83,9 @@ def find_contacts(
 ) -> Contacts:
     """Contacts of a robot with a terrain and with itself in configurations `q` (..., nq).
 
-    margin: gaps up to which contacts count [m]. A `Scene` in the place of the model spares looking for what may touch; the
-    other arguments are then its own.
+    margin: gaps up to which contacts count [m].
+
+    A `Scene` in the place of the model spares looking for what may touch; the other arguments are then its own.
 
     >>> import saltus as sl
     >>> robot = sl.load_robot("quadruped")

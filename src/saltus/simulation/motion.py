@@ -48,7 +48,8 @@ class Reported:
     @cached_property
     def contact_forces(self) -> Array:
         """(..., nslot, 3) on the first body of each possible contact, along the world's axes [N]."""
-        sim, found = self.simulator, self.touch.reshape(-1, *self.touch.shape[-2:])
+        sim, count = self.simulator, int(np.prod(self.touch.shape[:-2]))
+        found = self.touch.reshape(count, *self.touch.shape[-2:])
         forces = np.zeros((len(found), len(sim.scene.slots), 3), found.dtype)
         place, entry = np.nonzero(found[..., 0] >= 0)
         forces[place, found[place, entry, 0].astype(int)] = found[place, entry, 1:] / sim.dt

@@ -117,7 +117,7 @@ def contacts_of_motion(motion: Motion, q: Array, every: int) -> Contacts:
     forces = np.zeros((*lead, *rows.shape[-2:]))
     forces[..., 1:, :, :] = rows.reshape(*lead[:-1], lead[-1] - 1, every, *rows.shape[-2:]).mean(axis=-3)
     touching = found.mask & forces.any(axis=-1)
-    kept = np.flatnonzero(touching.reshape(-1, touching.shape[-1]).any(axis=0))
+    kept = np.flatnonzero(touching.any(axis=tuple(range(touching.ndim - 1))))
     active = touching[..., kept]
     robots = sum(joint.kind is JointKind.FREE_FLYER for joint in sim.model.joints)
     touched = Contacts(
