@@ -67,6 +67,8 @@ class Code:
         self.module, self.names, self.labels = module, 0, 0
         self.lines: list[str] = []
         self.label, self.open = "entry", True
+        self.ends: dict[str, int] = {}
+        """Of each block, the line before its last one: room for what has to be done on the way to the next."""
 
     # ------------------------------------------------------------------------------------------------ lines and blocks
 
@@ -92,11 +94,17 @@ class Code:
         self.lines.append(f"{label}:")
         self.label, self.open = label, True
 
+    def leave_room(self) -> None:
+        self.ends[self.label] = len(self.lines)
+        self.lines.append("")
+
     def jump(self, label: str) -> None:
+        self.leave_room()
         self.do(f"br label %{label}")
         self.open = False
 
     def fork(self, condition: str, yes: str, no: str) -> None:
+        self.leave_room()
         self.do(f"br i1 {condition}, label %{yes}, label %{no}")
         self.open = False
 

@@ -1,6 +1,6 @@
 """The way of one call from the interpreter into native code: about 0.1 us.
 
-`wrapper` writes, as LLVM code, a function of CPython's METH_FASTCALL convention. It looks into the NumPy arrays that it
+`Wrapper` writes, as LLVM code, a function of CPython's METH_FASTCALL convention. It looks into the NumPy arrays that it
 is given (class, type, number of axes, contiguity, length: nothing is assumed), fills the tables `pointers` and `meta`,
 takes the workspace from its stack, makes the results if the caller gave none, calls `one`, and returns the result, or a
 tuple of them. It returns an integer instead if an argument is not what it can take, or if an input is refused; the caller

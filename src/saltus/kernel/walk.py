@@ -95,8 +95,6 @@ class Walk(Expressions):
         self.env: dict[str, Any] = {}
         self.loops: list[Loop] = []
         self.returned: list[tuple[str, Any]] = []
-        self.ends: dict[str, int] = {}
-        """Of each block, the line before its last one: room for what has to be done on the way to the next."""
 
     # ------------------------------------------------------------------------------------------------ functions
 
@@ -120,13 +118,8 @@ class Walk(Expressions):
         kind = "internal" if inner else "ptx_kernel" if self.module.gpu else ""
         back = returned_as(result.type.leaves)
         attributes = "alwaysinline " if inner else ""
-        whole = [
-            f"define {kind} {back} @{quoted(name)}({head}) {attributes}{{",
-            "entry:",
-            *self.arranged(),
-            "}",
-        ]
-        self.module.functions.append("\n".join(whole))
+        first = f"define {kind} {back} @{quoted(name)}({head}) {attributes}{{"
+        self.module.functions.append("\n".join([first, "entry:", *self.arranged(), "}"]))
         return Made(name, result.type)
 
     def arranged(self) -> Sequence[str]:
@@ -174,18 +167,6 @@ class Walk(Expressions):
         return f"{self.file}:{line}: kernel {self.function.__name__}"
 
     # ------------------------------------------------------------------------------------------------ where ways meet
-
-    def jump(self, label: str) -> None:
-        self.leave_room()
-        super().jump(label)
-
-    def fork(self, condition: str, yes: str, no: str) -> None:
-        self.leave_room()
-        super().fork(condition, yes, no)
-
-    def leave_room(self) -> None:
-        self.ends[self.label] = len(self.lines)
-        self.lines.append("")
 
     def fit_at(self, label: str, value: Any, ty: Any) -> tuple[str, ...]:
         """The same as `fit`, at the end of a block that was left already."""
@@ -294,19 +275,7 @@ class Walk(Expressions):
         if isinstance(condition, bool):
             self.block(node.body if condition else node.orelse)
             return
-        yes, no, after = self.new_label(), self.new_label(), self.new_label()
-        self.fork(condition, yes, no)
-        before, arrivals = self.env, []
-        for label, body in ((yes, node.body), (no, node.orelse)):
-            self.env = self.copied(before)
-            self.start(label)
-            self.block(body)
-            if self.open:
-                arrivals.append((self.label, self.env))
-                self.jump(after)
-        if arrivals:
-            self.start(after)
-            self.env = self.meet(arrivals)
+        self.branch(condition, self.block, node.body, node.orelse)
 
     def do_For(self, node: ast.For) -> None:
         if node.orelse:
