@@ -12,20 +12,7 @@ from typing import Any
 from saltus.kernel.dual import Dual
 from saltus.kernel.quad import Quad
 from saltus.kernel.tuples import NUMBER_CLASSES, components, leaf_count
-from saltus.kernel.values import (
-    INT,
-    VECTOR,
-    Column,
-    Group,
-    Known,
-    Mask,
-    Real,
-    Span,
-    Value,
-    is_vector,
-    literal,
-    whole,
-)
+from saltus.kernel.values import INT, VECTOR, Column, Group, Known, Mask, Real, Span, Value, is_vector, literal, whole
 
 FLAGS = "contract nsz arcp"
 """Never nnan or ninf: NaN must stay visible. Never reassoc: it would undo the argument reduction of sincos."""
