@@ -319,13 +319,13 @@ class Wrapper:
         """Run, and return the results (new references), or the status if it is not 0."""
         own = results if fresh else []
         self.succeed(self.execute(memory), own)
-        if len(results) == 1:
-            if not fresh:
-                self.retain(*results)
-            answer = results[0]
-        else:
+        if len(results) > 1:
             answer = self.packed(results)
             self.release(own)
+        else:
+            (answer,) = results
+            if not fresh:
+                self.retain(answer)
         self.builder.ret(answer)
 
     def succeed(self, status: Any, held: list[Any]) -> None:
@@ -341,9 +341,8 @@ class Wrapper:
             self.release(held)
             builder.ret(ir.Constant(POINTER, None))
 
-    def retain(self, *objects: Any) -> None:
-        for each in objects:
-            self.builder.call(self.external("Py_IncRef", ir.VoidType(), POINTER), [each])
+    def retain(self, each: Any) -> None:
+        self.builder.call(self.external("Py_IncRef", ir.VoidType(), POINTER), [each])
 
     def release(self, objects: list[Any]) -> None:
         for each in objects:
