@@ -13,9 +13,9 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby, pairwise
 from typing import NamedTuple
 
-NAMES = re.compile(r"%\w+")
-DEFINED = re.compile(r"  (%\w+) = ")
-PLACE = re.compile(r"  (%\w+) = getelementptr (\w+), ptr (\S+), i64 (\S+)$")
+NAMES = re.compile(r"%[\w.]+")
+DEFINED = re.compile(r"  (%[\w.]+) = ")
+PLACE = re.compile(r"  (%[\w.]+) = getelementptr (\w+), ptr (\S+), i64 (\S+)$")
 ACCESS = re.compile(r"(load|store) .*ptr (\S+?),")
 FIXED = re.compile(r"\w.*:$|  br |  ret |  unreachable|.* = phi |.* call .*\bptr\b")
 """Lines that stay where they are: all others between two of them may change places."""
