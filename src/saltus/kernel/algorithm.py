@@ -132,8 +132,8 @@ class Algorithm:
         own = self if filled.special is None else filled.special.get(self) or self.special(filled)
         if model.varied and self.reads_varied:
             own, inputs = own.varied, (model.inertias_for(inputs), *inputs)
-        for form, way in filled.ways.get((own, len(inputs)), {}).items():
-            answer = way(inputs, out) if form == "one" else way(inputs, out, lend())
+        for number, way in filled.ways.get((own, len(inputs)), {}).items():
+            answer = way(inputs, out) if number is F64 else way(inputs, out, lend())
             if answer.__class__ is not int:
                 return answer
         from saltus.kernel.launch import launch
@@ -210,36 +210,25 @@ class Algorithm:
         """The numbers of inputs with which the algorithm can be called."""
         return list(range(self.required, len(self.inputs) + 1))
 
-    def prepare_one(self, model: Any, given: int) -> Any:
-        """The builtin for calls of one sample with so many inputs, made on first use; None if there is no short way."""
-        filled = self.filled(model)
-        ways = filled.ways.get((self, given), {})
-        if "one" not in ways and filled.handle is not None and _short_way():
-            from saltus.kernel import front
+    def prepare(self, model: Any, given: int, number: Number = F64) -> Any:
+        """The builtin for calls with so many inputs, of one sample, or of batches of packets with one leading axis: made on
+        first use. None if there is no short way."""
+        filled, key = self.filled(model), (self, given)
+        ways = filled.ways.get(key, {})
+        if number not in ways and filled.handle is not None and _short_way():
+            from saltus.kernel import fastcall, front, native
 
-            front.install(Algorithm)
-            ways = self._add_way(filled, given, "one", F64)
-            kept = model.quick.get(self.general, (decline,) * (len(self.inputs) + 1))
-            model.quick[self.general] = (*kept[:given], ways["one"], *kept[given + 1 :])
-            front.note_anew(model)
-        return ways.get("one")
-
-    def prepare_batch(self, model: Any, given: int, bits: int) -> None:
-        """The builtin for batches with one leading axis, of which this was the first."""
-        from saltus.kernel.target import packet
-
-        filled, number = self.filled(model), packet(bits)
-        if number.name not in filled.ways.get((self, given), {}) and filled.handle is not None and _short_way():
-            self._add_way(filled, given, number.name, number)
-
-    def _add_way(self, filled: Filled, given: int, form: str, number: Number) -> dict[str, Any]:
-        from saltus.kernel import fastcall, native
-
-        address = native.address(self, number, self.present(given), "one" if form == "one" else "many", native.CALL)
-        way = fastcall.builtin(address, self.name, filled.handle)
-        # A new dictionary: other threads may be going through the old one.
-        ways = filled.ways[self, given] = filled.ways.get((self, given), {}) | {form: way}
-        return ways
+            form = "one" if number == F64 else "many"
+            address = native.address(self, number, self.present(given), form, native.CALL)
+            way = fastcall.builtin(address, self.name, filled.handle)
+            # A new dictionary: other threads may be going through the old one.
+            ways = filled.ways[key] = filled.ways.get(key, {}) | {number: way}
+            if form == "one":
+                front.install(Algorithm)
+                kept = model.quick.get(self.general, (decline,) * (len(self.inputs) + 1))
+                model.quick[self.general] = (*kept[:given], way, *kept[given + 1 :])
+                front.note_anew(model)
+        return ways.get(number)
 
     def push(self, model: Any, inputs: tuple[Any, ...], slopes: tuple[Any, ...]) -> Any:
         """The outputs for one sample and their slopes along directions of the inputs, as `push_forward` has them, by the

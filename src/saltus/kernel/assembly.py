@@ -12,20 +12,7 @@ from typing import Any
 from saltus.kernel.dual import Dual
 from saltus.kernel.quad import Quad
 from saltus.kernel.tuples import NUMBER_CLASSES, components, leaf_count
-from saltus.kernel.values import (
-    INT,
-    VECTOR,
-    Column,
-    Group,
-    Known,
-    Mask,
-    Real,
-    Span,
-    Value,
-    is_vector,
-    literal,
-    whole,
-)
+from saltus.kernel.values import INT, VECTOR, Column, Group, Known, Mask, Real, Span, Value, is_vector, literal, whole
 
 FLAGS = "contract nsz arcp"
 """Never nnan or ninf: NaN must stay visible. Never reassoc: it would undo the argument reduction of sincos."""
@@ -67,6 +54,8 @@ class Code:
         self.module, self.names, self.labels = module, 0, 0
         self.lines: list[str] = []
         self.label, self.open = "entry", True
+        self.ends: dict[str, int] = {}
+        """Of each block, the line before its last one: room for what has to be done on the way to the next."""
 
     # ------------------------------------------------------------------------------------------------ lines and blocks
 
@@ -92,11 +81,17 @@ class Code:
         self.lines.append(f"{label}:")
         self.label, self.open = label, True
 
+    def leave_room(self) -> None:
+        self.ends[self.label] = len(self.lines)
+        self.lines.append("")
+
     def jump(self, label: str) -> None:
+        self.leave_room()
         self.do(f"br label %{label}")
         self.open = False
 
     def fork(self, condition: str, yes: str, no: str) -> None:
+        self.leave_room()
         self.do(f"br i1 {condition}, label %{yes}, label %{no}")
         self.open = False
 

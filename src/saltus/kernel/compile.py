@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import llvmlite.binding as llvm
 
-from saltus.kernel import fastcall, pushcall
 from saltus.kernel.directional import Directional
 from saltus.kernel.entries import Entry, many_entry, one_entry
 from saltus.kernel.evaluation import Evaluation
+from saltus.kernel.fastcall import BatchWrapper, Wrapper
 from saltus.kernel.gpu_entry import gpu_entry
 from saltus.kernel.native import CALL, GPU, KERNEL, PUSH
 from saltus.kernel.number import Number
 from saltus.kernel.push import push_entry
 from saltus.kernel.push_along import along_entry
+from saltus.kernel.pushcall import PushWrapper
 from saltus.kernel.target import target_machine, target_of
 from saltus.kernel.walk import Compiler, Walk
 
@@ -51,8 +52,8 @@ def emit(algorithm: Algorithm, number: Number, present: tuple[bool, ...], form: 
     if form == GPU:
         return ptx(assembly(algorithm, number, present, form, KERNEL), machine)
     module = llvm.parse_assembly(assembly(algorithm, number, present, form, symbol))
-    wrapper = pushcall.wrapper if form == PUSH else fastcall.wrapper
-    module.link_in(llvm.parse_assembly(wrapper(algorithm, present, symbol, symbol + CALL, number)))
+    wrapper = PushWrapper if form == PUSH else Wrapper if form == "one" else BatchWrapper
+    module.link_in(llvm.parse_assembly(wrapper(algorithm, present, symbol, symbol + CALL, number).text()))
     if (
         form != PUSH
     ):  # it stays one function, wherever it is called from, so that all ways to call it give the same bits

@@ -246,9 +246,7 @@ def describe(algorithm: Algorithm, spec: Spec, form: Any, leading: tuple[int, ..
             f"{algorithm.name}: {spec.name} has shape {form.shape} and strides {form.strides}: on a GPU, samples and "
             f"their numbers must lie evenly; broadcast it to {leading} and make it contiguous"
         )
-    row = np.zeros(META, np.int64)
-    row[[SIZE, STRIDE, STEP]] = math.prod(form.shape[split:]), stride if alike else 0, step
-    return row
+    return math.prod(form.shape[split:]), stride if alike else 0, step, 0
 
 
 def lie_apart(stride: int, step: int, size: int, count: int) -> bool:

@@ -77,20 +77,20 @@ def call(name: str, *arguments: Any) -> None:
     _check(library, getattr(library, name)(*arguments), name)
 
 
+def asked(name: str, *arguments: Any) -> int:
+    """An integer that the driver tells."""
+    value = c_int()
+    call(name, byref(value), *arguments)
+    return value.value
+
+
 class Device:
     """A GPU and its primary context."""
 
     def __init__(self, ordinal: int) -> None:
-        handle, context, self.ordinal = c_int(), c_void_p(), ordinal
-        call("cuDeviceGet", byref(handle), ordinal)
-        call("cuDevicePrimaryCtxRetain", byref(context), handle)
-        self.library, self.handle, self.context = driver(), handle, context
-        self.processors = self.attribute(PROCESSORS)
-
-    def attribute(self, which: int) -> int:
-        value = c_int()
-        call("cuDeviceGetAttribute", byref(value), which, self.handle)
-        return value.value
+        handle, self.context, self.ordinal = asked("cuDeviceGet", ordinal), c_void_p(), ordinal
+        call("cuDevicePrimaryCtxRetain", byref(self.context), handle)
+        self.library, self.processors = driver(), asked("cuDeviceGetAttribute", PROCESSORS, handle)
 
     def __enter__(self) -> None:
         """Its context for this thread, until it is left."""
@@ -108,24 +108,12 @@ def device(ordinal: int) -> Device:
 
 def spilled(function: c_void_p) -> int:
     """Bytes that a thread of a function keeps in memory, for want of registers."""
-    found = c_int()
-    call("cuFuncGetAttribute", byref(found), LOCAL_SIZE, function)
-    return found.value
-
-
-def current_device() -> int:
-    """The number of the GPU whose context is this thread's."""
-    found = c_int()
-    call("cuCtxGetDevice", byref(found))
-    return found.value
+    return asked("cuFuncGetAttribute", LOCAL_SIZE, function)
 
 
 def device_of(address: int) -> Device:
     """The GPU that an address belongs to; that of an empty array, the first."""
-    ordinal = c_int()
-    if address:
-        call("cuPointerGetAttribute", byref(ordinal), ORDINAL, address)
-    return device(ordinal.value)
+    return device(asked("cuPointerGetAttribute", ORDINAL, address) if address else 0)
 
 
 class Memory:
@@ -134,11 +122,8 @@ class Memory:
 
     def __init__(self, shape: tuple[int, ...], dtype: Any, content: Any = None) -> None:
         self.shape, self.dtype, address = shape, np.dtype(dtype), c_void_p()
-        self.how, self.ordinal, self.nbytes = (
-            (shape, self.dtype),
-            current_device(),
-            math.prod(shape) * self.dtype.itemsize,
-        )
+        self.how, self.nbytes = (shape, self.dtype), math.prod(shape) * self.dtype.itemsize
+        self.ordinal = asked("cuCtxGetDevice")
         self.device = device(self.ordinal)
         call("cuMemAlloc_v2", byref(address), max(self.nbytes, 1))
         self.address = address.value or 0

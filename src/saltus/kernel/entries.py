@@ -247,19 +247,17 @@ def make_refusal(algorithm: Algorithm, number: Number, present: tuple[bool, ...]
 
 def one_entry(algorithm: Algorithm, number: Number, present: tuple[bool, ...]) -> Entry:
     parts = Parts(algorithm, number, present, "direct")
-    tree_of, view_of, inputs_of, outputs_of = parts.tree, parts.view, parts.inputs, parts.outputs
-    configurations_of, refusal, run = parts.configurations, parts.refusal, parts.run
     at, count, checked = span_at(Span(number)), len(algorithm.inputs), int(algorithm.varies)
 
     def one(handle, pointers, meta, work):
-        tree = tree_of(handle)
+        tree = parts.tree(handle)
         status = 0
         for j in range(checked, count):
             if holds_non_finite(at(pointers[j]), meta[META * j + SIZE]):
                 status = NOT_FINITE
-        status |= refusal(tree, configurations_of(pointers, meta, work, 0))
-        inputs, outputs = inputs_of(pointers, meta, work, 0), outputs_of(pointers, meta, work, 0)
-        run(tree, *inputs, view_of(handle, work), *outputs)
+        status |= parts.refusal(tree, parts.configurations(pointers, meta, work, 0))
+        inputs, outputs = parts.inputs(pointers, meta, work, 0), parts.outputs(pointers, meta, work, 0)
+        parts.run(tree, *inputs, parts.view(handle, work), *outputs)
         return status
 
     return Entry(one, parts.types)
@@ -267,15 +265,13 @@ def one_entry(algorithm: Algorithm, number: Number, present: tuple[bool, ...]) -
 
 def many_entry(algorithm: Algorithm, number: Number, present: tuple[bool, ...]) -> Entry:
     parts = Parts(algorithm, number, present, "staged")
-    tree_of, view_of, inputs_of, outputs_of = parts.tree, parts.view, parts.inputs, parts.outputs
-    configurations_of, refusal, run = parts.configurations, parts.refusal, parts.run
     count, total, width = len(algorithm.inputs), len(algorithm.arguments), number.width
     checked = int(algorithm.varies)  # what varies was checked when the model was made
     outputs = tuple((k, spec.zeroed, spec.symmetric) for k, spec in enumerate(algorithm.outputs, count))
 
     def many(handle, pointers, meta, work, start, stop):
-        tree = tree_of(handle)
-        view = view_of(handle, tail(work, meta[META * total + STAGE]))
+        tree = parts.tree(handle)
+        view = parts.view(handle, tail(work, meta[META * total + STAGE]))
         for j, zeroed, symmetric in outputs:
             if zeroed:
                 clear(tail(work, meta[META * j + STAGE]), meta[META * j + SIZE], symmetric)
@@ -287,8 +283,8 @@ def many_entry(algorithm: Algorithm, number: Number, present: tuple[bool, ...]) 
                 pack(packed, size, width, pointers[j], sample, stop, meta[META * j + STRIDE])
                 if j >= checked and holds_non_finite(packed, size):
                     status |= NOT_FINITE
-            status |= refusal(tree, configurations_of(pointers, meta, work, 0))
-            run(tree, *inputs_of(pointers, meta, work, 0), view, *outputs_of(pointers, meta, work, 0))
+            status |= parts.refusal(tree, parts.configurations(pointers, meta, work, 0))
+            parts.run(tree, *parts.inputs(pointers, meta, work, 0), view, *parts.outputs(pointers, meta, work, 0))
             for j, _, symmetric in outputs:
                 packed = tail(work, meta[META * j + STAGE])
                 size, stride = meta[META * j + SIZE], meta[META * j + STRIDE]

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
-from saltus.kernel.expressions import OPERATORS, Conflict
+from saltus.kernel.expressions import OPERATORS
 from saltus.kernel.limbs import side_by_side
 from saltus.kernel.order import as_needed
 from saltus.kernel.tuples import NUMBER_CLASSES, is_rolled
@@ -51,15 +51,10 @@ class Evaluation(Walk):
 
     def within_caller(self, caller: Evaluation, values: Sequence[Any]) -> Any:
         """The function's code, there where it is called."""
-        parameters = [each.arg for each in self.tree.args.args]
-        if len(parameters) != len(values):
-            self.refuse(self.tree, f"is called with {len(values)} arguments, expected {len(parameters)}")
-        self.env = dict(zip(parameters, values, strict=True)) | {CELLS: caller.env[CELLS]}
+        self.env = dict(zip(self.parameters(len(values)), values, strict=True)) | {CELLS: caller.env[CELLS]}
         self.inlined = True
         self.take_over(caller)
-        self.block(self.tree.body)
-        if self.open:
-            self.end(Known(None))
+        self.body()
         result = self.result()
         caller.take_over(self)
         caller.env[CELLS] = self.env[CELLS]
@@ -72,13 +67,10 @@ class Evaluation(Walk):
         self.lines, self.names, self.labels, self.spans = other.lines, other.names, other.labels, other.spans
         self.label, self.open, self.ends = other.label, other.open, other.ends
 
-    def do_Return(self, node: ast.Return) -> None:
-        if not self.inlined:
-            super().do_Return(node)
-            return
-        self.end(Known(None) if node.value is None else self.value(node.value))
-
     def end(self, value: Any) -> None:
+        if not self.inlined:
+            super().end(value)
+            return
         self.returned.append((self.label, value))
         self.leave_room()
         self.lines.append("")  # the jump to where all returns meet, if there are several
@@ -95,10 +87,7 @@ class Evaluation(Walk):
             self.lines[line] = f"  br label %{after}"
         self.start(after)
         self.env = {CELLS: self.shared([env for _, env in self.ends_at])}
-        result = self.united(self.returned)
-        if isinstance(result, Conflict):
-            self.refuse(self.tree, f"returns {result.why}")
-        return result
+        return self.answer()
 
     # ------------------------------------------------------------------------------------------------ loops
 
@@ -130,7 +119,7 @@ class Evaluation(Walk):
         if starts and self.label == label and self.open:
             ends = [*starts[1:], len(self.lines)]
             rounds = [list(filter(None, self.lines[a:b])) for a, b in zip(starts, ends, strict=True)]
-            self.lines[starts[0] :] = side_by_side(rounds, self.new_name, self.widened)
+            self.lines[starts[0] :] = side_by_side(rounds, self)
 
     def note_spans(self) -> None:
         """Where the rounds are of the loop just unrolled; what was there before was part of it, or is gone."""
@@ -143,7 +132,7 @@ class Evaluation(Walk):
         return list(filter(None, as_needed(self.lines, self.spans) if self.module.gpu else self.lines))
 
     def widened(self, name: str, width: int) -> str:
-        """A function of numbers, or one of LLVM's, for so many lanes."""
+        """The name of a function of numbers, or one of LLVM's, for so many lanes."""
         if name.startswith("llvm."):
             wide, many = f"{name.removesuffix('.f64')}.v{width}f64", f"<{width} x double>"
             count = self.module.declarations[name].count("double") - 1

@@ -59,6 +59,10 @@ COMPARISONS: dict[type, tuple[Callable[..., Any], str]] = {
 }
 
 
+CHOSEN = "(chosen)"  # not the name of a variable
+"""Where an environment has the value of the choice that is being made."""
+
+
 class Conflict(NamedTuple):
     """What a name is after ways that gave it values of different types, or none."""
 
@@ -88,15 +92,28 @@ class Expressions(Code):
     def call(self, function: Any, values: Sequence[Any]) -> Any:
         raise NotImplementedError
 
-    def united(self, arrivals: Sequence[tuple[str, Any]]) -> Any:
-        raise NotImplementedError
-
     def meet(self, arrivals: Sequence[tuple[str, dict[str, Any]]]) -> dict[str, Any]:
         raise NotImplementedError
 
     def copied(self, env: dict[str, Any]) -> dict[str, Any]:
         """For one of several ways from here."""
         return dict(env)
+
+    def branch(self, condition: str, walk: Callable[[Any], None], yes: Any, no: Any) -> None:
+        """One of two ways."""
+        labels, after = (self.new_label(), self.new_label()), self.new_label()
+        self.fork(condition, *labels)
+        before, arrivals = self.env, list[tuple[str, dict[str, Any]]]()
+        for label, way in zip(labels, (yes, no), strict=True):
+            self.env = self.copied(before)
+            self.start(label)
+            walk(way)
+            if self.open:
+                arrivals.append((self.label, self.env))
+                self.jump(after)
+        if arrivals:
+            self.start(after)
+            self.env = self.meet(arrivals)
 
     def value(self, node: ast.expr) -> Any:
         method = getattr(self, "of_" + type(node).__name__, None)
@@ -262,19 +279,12 @@ class Expressions(Code):
         condition = self.condition(node.test)
         if isinstance(condition, bool):
             return self.value(node.body if condition else node.orelse)
-        yes, no, after = self.new_label(), self.new_label(), self.new_label()
-        self.fork(condition, yes, no)
-        before, arrivals, ways = self.env, list[tuple[str, Any]](), list[tuple[str, dict[str, Any]]]()
-        for label, choice in ((yes, node.body), (no, node.orelse)):
-            self.env = self.copied(before)
-            self.start(label)
-            value = self.value(choice)
-            arrivals.append((self.label, value))
-            ways.append((self.label, self.env))
-            self.jump(after)
-        self.start(after)
-        self.env = self.meet(ways)
-        result = self.united(arrivals)
+
+        def choose(choice: ast.expr) -> None:
+            self.env[CHOSEN] = self.value(choice)
+
+        self.branch(condition, choose, node.body, node.orelse)
+        result = self.env.pop(CHOSEN)
         if isinstance(result, Conflict):
             self.refuse(node, f"the choice is {result.why}")
         return result
@@ -368,14 +378,12 @@ class Expressions(Code):
             if len(values) != len(function._fields):
                 self.refuse(node, f"{function.__name__} has {len(function._fields)} parts, found {len(values)}")
             return Group(function, tuple(map(self.kept, values)))
-        emit = primitives.find(function)
-        if emit is not None:
-            try:
-                answer = primitives.apply(self, emit, values)
-            except RefusedError as error:
-                self.refuse(node, f"{ast.unparse(node.func)}: {error}")
-            if answer is not NotImplemented:
-                return answer
+        try:
+            answer = primitives.apply(self, function, values)
+        except RefusedError as error:
+            self.refuse(node, f"{ast.unparse(node.func)}: {error}")
+        if answer is not NotImplemented:
+            return answer
         if is_kernel(function):
             return self.enter(node, function, values)
         if not isinstance(function, Hashable) or function not in DEFINITIONS:

@@ -11,16 +11,9 @@ from numpy.typing import NDArray
 
 from saltus.kernel.directional import Directional
 from saltus.kernel.interpret import interpret
-from saltus.kernel.launch import (
-    address,
-    check_count,
-    convert,
-    explain,
-    leading_shape,
-    not_finite,
-)
+from saltus.kernel.launch import address, check_count, convert, explain, leading_shape, not_finite
 from saltus.kernel.lending import scratch
-from saltus.kernel.memory import META, SIZE, STAGE, STEP, STRIDE
+from saltus.kernel.memory import META, STAGE
 from saltus.kernel.native import PUSH
 from saltus.kernel.number import F64, Number
 from saltus.kernel.poison import poison
@@ -72,28 +65,27 @@ def push_forward(
     poison([*outputs, *changes])
     number = Number(64, 1, lanes_for(directions))
 
-    total, meta = len(algorithm.arguments), np.zeros((2 * len(algorithm.arguments) + 1, META), np.int64)
+    total = len(algorithm.arguments)
+    meta = np.zeros((2 * total + 1, META), np.int64)
     kept: list[tuple[Any, Any]] = []  # the arrays, alive as long as a thread's work on them
     stage = 0
     for k, (spec, shape) in enumerate(zip(algorithm.inputs, own, strict=False)):
-        meta[k, STAGE] = meta[total + 1 + k, STAGE] = stage
+        meta[[k, total + 1 + k], STAGE] = stage
         if k >= len(values):
             kept.append((None, None))
         elif spec.integer:
             kept.append((np.ascontiguousarray(values[k]), None))
         else:
-            value, meta[k, STRIDE] = _in_order(values[k], leading, shape)
-            slope, along = slopes[k], int(np.prod(tangents[k], dtype=np.int64))
+            value, stride = _in_order(values[k], leading, shape)
+            slope, along, slope_stride = slopes[k], math.prod(tangents[k]), 0
             if slope is not None:
-                slope, meta[total + 1 + k, STRIDE] = _in_order(slope, leading, (directions, *tangents[k]))
+                slope, slope_stride = _in_order(slope, leading, (directions, *tangents[k]))
             kept.append((value, slope))
-            meta[k, SIZE] = int(np.prod(shape, dtype=np.int64))
-            meta[total + 1 + k, [SIZE, STEP]] = along
+            meta[k], meta[total + 1 + k] = (math.prod(shape), stride, 0, stage), (along, slope_stride, along, stage)
             stage += along
     for k, pair in enumerate(zip(outputs, changes, strict=True), len(algorithm.inputs)):
-        size = int(np.prod(own[k], dtype=np.int64))
-        meta[k, STAGE], meta[k, SIZE], meta[k, STRIDE] = stage, size, size
-        meta[total + 1 + k] = size, directions * size, size, stage
+        size = math.prod(own[k])
+        meta[k], meta[total + 1 + k] = (size, size, 0, stage), (size, directions * size, size, stage)
         kept.append(pair)
         stage += size
     if isinstance(algorithm, Directional):
@@ -135,7 +127,7 @@ def _directions(algorithm: Algorithm, slopes: Sequence[Any], own: Sequence[tuple
 
 def _in_order(array: Any, leading: tuple[int, ...], shape: tuple[int, ...]) -> tuple[Array, int]:
     """The array with its samples one after the other, and how far apart: 0 if there is one for all."""
-    size, ahead = int(np.prod(shape, dtype=np.int64)), array.ndim - len(shape)
+    size, ahead = math.prod(shape), array.ndim - len(shape)
     lengths, strides = array.shape[:ahead], array.strides[:ahead]
     if all(length == 1 or (length and stride == 0) for length, stride in zip(lengths, strides, strict=True)):
         return np.ascontiguousarray(array[(0,) * ahead]), 0

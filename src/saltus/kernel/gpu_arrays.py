@@ -9,12 +9,12 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from saltus.kernel import driver
+from saltus.kernel.launch import evenly
 
 INTERFACE = "__cuda_array_interface__"
 
@@ -39,9 +39,7 @@ class Form(NamedTuple):
 
     def flat(self, first: int, last: int) -> int | None:
         """The stride of axes first ... last - 1 taken as one, or None if they are not evenly spaced."""
-        axes = [(n, s) for n, s in zip(self.shape[first:last], self.strides[first:last], strict=True) if n > 1]
-        even = all(s == n1 * s1 for (_, s), (n1, s1) in pairwise(axes))
-        return (axes[-1][1] if axes else 0) if even else None
+        return evenly(self.shape[first:last], self.strides[first:last], alone=0)
 
 
 def contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:

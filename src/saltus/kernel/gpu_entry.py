@@ -47,25 +47,18 @@ def places_of(algorithm: Algorithm) -> Places:
     return Places(*accumulate((total, total * META, 1, len(tables.sizes), tables.groups, len(algorithm.work.records))))
 
 
-def special(walk: Expressions, name: str) -> str:
-    """A special register of a thread."""
-    small = walk.intrinsic(f"llvm.nvvm.read.ptx.sreg.{name}.x", "i32", [])
-    return walk.op(f"zext i32 {small} to i64")
+def special(name: str) -> Primitive:
+    """() -> a special register of a thread"""
+
+    @Primitive
+    def register(walk: Expressions) -> Any:
+        small = walk.intrinsic(f"llvm.nvvm.read.ptx.sreg.{name}.x", "i32", [])
+        return Value(INT, walk.op(f"zext i32 {small} to i64"))
+
+    return register
 
 
-@Primitive
-def block_index(walk: Expressions) -> Any:
-    return Value(INT, special(walk, "ctaid"))
-
-
-@Primitive
-def thread_index(walk: Expressions) -> Any:
-    return Value(INT, special(walk, "tid"))
-
-
-@Primitive
-def block_count(walk: Expressions) -> Any:
-    return Value(INT, special(walk, "nctaid"))
+block_index, thread_index, block_count = map(special, ("ctaid", "tid", "nctaid"))
 
 
 @Primitive
@@ -109,11 +102,10 @@ def copy(source, target, count):
 
 def gpu_entry(algorithm: Algorithm, number: Number, present: tuple[bool, ...]) -> Entry:
     parts, places = Parts(algorithm, number, present, "strided"), places_of(algorithm)
-    inputs_of, outputs_of, made_of = parts.inputs, parts.outputs, parts.made
     tree_of = make_tree(algorithm, number, places.sizes, places.groups)
     view_of = parts.view if algorithm.known else make_work(algorithm, places.work)
     stages = not algorithm.known
-    run, first, results = parts.run, len(algorithm.inputs), tuple(range(len(algorithm.outputs)))
+    first, results = len(algorithm.inputs), tuple(range(len(algorithm.outputs)))
 
     def gpu(work, count, numbers, table):
         block, thread = block_index(), thread_index()
@@ -121,11 +113,11 @@ def gpu_entry(algorithm: Algorithm, number: Number, present: tuple[bool, ...]) -
         tree, view, meta = tree_of(table), view_of(table, memory), tail(table, places.meta)
         staged = table[places.staged] if stages else 0
         for sample in range(block * BLOCK + thread, count, block_count() * BLOCK):
-            outputs = outputs_of(table, meta, memory, sample)
+            outputs = parts.outputs(table, meta, memory, sample)
             made = outputs
             if staged:
-                made = made_of(table, meta, memory, sample)
-            run(tree, *inputs_of(table, meta, memory, sample), view, *made)
+                made = parts.made(table, meta, memory, sample)
+            parts.run(tree, *parts.inputs(table, meta, memory, sample), view, *made)
             if staged:
                 for k in results:
                     copy(made[k], outputs[k], meta[META * (first + k) + SIZE])

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, pairwise
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,8 @@ MANY_PLANS = 1000
 """A caller whose batches have another size each time must not fill the memory."""
 
 DOUBLE, SINGLE = np.dtype(np.float64), np.dtype(np.float32)
+
+Arrays: TypeAlias = Sequence[NDArray[Any]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,19 +80,17 @@ def launch(algorithm: Algorithm, model: Any, inputs: Sequence[Any], out: Any) ->
     outputs = results(algorithm, plan.shapes, plan.dtype, out)
     if plan.leading or plan.dtype == SINGLE:
         run_batch(algorithm, model, plan, arrays, outputs)
-        algorithm.prepare_batch(model, len(inputs), plan.number.bits)
+        algorithm.prepare(model, len(inputs), plan.number)
     else:
         run_one(algorithm, model, plan, arrays, outputs)
     return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
 
-def run_one(
-    algorithm: Algorithm, model: Any, plan: Plan, inputs: Sequence[NDArray[Any]], outputs: Sequence[NDArray[Any]]
-) -> None:
+def run_one(algorithm: Algorithm, model: Any, plan: Plan, inputs: Arrays, outputs: Arrays) -> None:
     """Run one sample the short way, now that the inputs are what it takes, or at least without packets."""
     given = tuple(np.asarray(x, order="C") for x in apart(inputs, outputs))
     plain = tuple(output.view(np.ndarray) for output in outputs)
-    function = algorithm.prepare_one(model, len(inputs))
+    function = algorithm.prepare(model, len(inputs))
     status = function(given, plain[0] if len(plain) == 1 else plain) if function else DECLINED
     if status.__class__ is int and status == DECLINED:
         status = run_large(algorithm, model, plan, given, plain)
@@ -98,9 +98,7 @@ def run_one(
         refuse(algorithm, model, given, outputs, F64)
 
 
-def run_large(
-    algorithm: Algorithm, model: Any, plan: Plan, inputs: Sequence[NDArray[Any]], outputs: Sequence[NDArray[Any]]
-) -> int:
+def run_large(algorithm: Algorithm, model: Any, plan: Plan, inputs: Arrays, outputs: Arrays) -> int:
     """One sample of a model that is too large for the stack. As a packet it would take the memory of a whole one."""
     poison(outputs)
     for spec, output in zip(algorithm.outputs, outputs, strict=True):
@@ -112,9 +110,7 @@ def run_large(
     return int(function(*map(address, (tables.handle, pointers, plan.meta, memory))))
 
 
-def run_batch(
-    algorithm: Algorithm, model: Any, plan: Plan, inputs: Sequence[NDArray[Any]], outputs: Sequence[NDArray[Any]]
-) -> None:
+def run_batch(algorithm: Algorithm, model: Any, plan: Plan, inputs: Arrays, outputs: Arrays) -> None:
     if plan.count == 0:
         return
     given = apart(inputs, outputs)
@@ -140,27 +136,21 @@ def run_batch(
         refuse(algorithm, model, given, outputs, plan.number)
 
 
-def apart(inputs: Sequence[NDArray[Any]], outputs: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
+def apart(inputs: Arrays, outputs: Arrays) -> list[NDArray[Any]]:
     """The inputs aligned, and none in the memory of an output: it is read after others are written."""
     return [
-        value
-        if value.flags.aligned and not any(np.may_share_memory(value, output) for output in outputs)
-        else value.copy()
+        value.copy() if not value.flags.aligned or any(np.may_share_memory(value, x) for x in outputs) else value
         for value in inputs
     ]
 
 
-def refuse(
-    algorithm: Algorithm, model: Any, inputs: Sequence[NDArray[Any]], outputs: Sequence[NDArray[Any]], number: Number
-) -> NoReturn:
+def refuse(algorithm: Algorithm, model: Any, inputs: Arrays, outputs: Arrays, number: Number) -> NoReturn:
     """Say which input the kernels refused; what they made of it stays in no output."""
     fill(outputs)
     raise ValueError(explain(algorithm, model, inputs, number))
 
 
-def addresses(
-    algorithm: Algorithm, inputs: Sequence[NDArray[Any]], outputs: Sequence[NDArray[Any]]
-) -> NDArray[np.int64]:
+def addresses(algorithm: Algorithm, inputs: Arrays, outputs: Arrays) -> NDArray[np.int64]:
     """The table `pointers`: of all inputs, 0 where one is absent, then of all outputs."""
     absent = [0] * (len(algorithm.inputs) - len(inputs))
     return np.array([*map(address, inputs), *absent, *map(address, outputs)], np.int64)
@@ -178,7 +168,7 @@ def address(array: NDArray[Any]) -> int:
     return array.__array_interface__["data"][0]  # type: ignore[no-any-return]
 
 
-def make_plan(algorithm: Algorithm, model: Any, arrays: Sequence[NDArray[Any]]) -> Plan:
+def make_plan(algorithm: Algorithm, model: Any, arrays: Arrays) -> Plan:
     sizes = algorithm.sizes(model, arrays)
     leading = leading_shape(algorithm, arrays, sizes)
     dtype = number_type(arrays)
@@ -193,7 +183,7 @@ def make_plan(algorithm: Algorithm, model: Any, arrays: Sequence[NDArray[Any]]) 
             expanded.append(None)
         elif k < len(arrays) or k >= first:
             own = spec.resolve(sizes)
-            numbers = int(np.prod(own, dtype=np.int64))
+            numbers = math.prod(own)
             one = k < first and arrays[k].size == numbers and arrays[k].shape != (*leading, *own)
             meta[k, SIZE], meta[k, STRIDE] = numbers, 0 if one else numbers
             stage += numbers
@@ -202,17 +192,8 @@ def make_plan(algorithm: Algorithm, model: Any, arrays: Sequence[NDArray[Any]]) 
     meta[total, STAGE] = stage
     work = algorithm.work.length(sizes)
     shapes = tuple(leading + spec.resolve(sizes) for spec in algorithm.outputs)
-    return Plan(
-        leading,
-        math.prod(leading),
-        number,
-        dtype,
-        tuple(expanded[: len(arrays)]),
-        shapes,
-        meta,
-        (stage + work + 1) * number.words,
-        work,
-    )
+    words = (stage + work + 1) * number.words
+    return Plan(leading, math.prod(leading), number, dtype, tuple(expanded[: len(arrays)]), shapes, meta, words, work)
 
 
 def coupled(algorithm: Algorithm, model: Any, inputs: Sequence[Any], out: Any) -> Any:
@@ -271,7 +252,7 @@ def convert(algorithm: Algorithm, inputs: Sequence[Any]) -> list[NDArray[Any]]:
     return arrays
 
 
-def number_type(arrays: Sequence[NDArray[Any]]) -> Any:
+def number_type(arrays: Arrays) -> Any:
     """The type of the results, given the converted inputs."""
     return SINGLE if any(a.dtype == SINGLE for a in arrays) else DOUBLE
 
@@ -324,19 +305,21 @@ def step(spec: Spec, array: NDArray[Any]) -> int:
     """How many numbers further each sample of an output begins, at least as many as it has; 0 if they do not lie so."""
     words, split = [stride // array.itemsize for stride in array.strides], array.ndim - len(spec.shape)
     size = math.prod(array.shape[split:])
-    leading, own = (
-        [each for each in zip(array.shape[part], words[part], strict=True) if each[0] > 1]
-        for part in (slice(0, split), slice(split, None))
-    )
-    even = all(stride == n * inner for part in (leading, own) for (_, stride), (n, inner) in pairwise(part))
+    between = evenly(array.shape[:split], words[:split], alone=size)
+    within = evenly(array.shape[split:], words[split:], alone=1)
     if array.size == 0:
         return 1
-    if not even or (own and own[-1][1] != 1) or (leading and leading[-1][1] < size):
-        return 0
-    return leading[-1][1] if leading else size
+    return 0 if between is None or between < size or within != 1 else between
 
 
-def explain(algorithm: Algorithm, model: Any, inputs: Sequence[NDArray[Any]], number: Number) -> str:
+def evenly(shape: Sequence[int], strides: Sequence[int], alone: int) -> int | None:
+    """The stride of several axes taken as one, `alone` if there is nothing to step over; None if they lie unevenly."""
+    axes = [(n, stride) for n, stride in zip(shape, strides, strict=True) if n > 1]
+    even = all(stride == n * inner for (_, stride), (n, inner) in pairwise(axes))
+    return (axes[-1][1] if axes else alone) if even else None
+
+
+def explain(algorithm: Algorithm, model: Any, inputs: Arrays, number: Number) -> str:
     """Which number of which input the kernels refused."""
     words = not_finite(algorithm, inputs) or not_allowed(algorithm, model, inputs, number)
     if not words:
@@ -346,23 +329,25 @@ def explain(algorithm: Algorithm, model: Any, inputs: Sequence[NDArray[Any]], nu
     return words
 
 
-def not_finite(algorithm: Algorithm, inputs: Sequence[NDArray[Any]]) -> str:
+def not_finite(algorithm: Algorithm, inputs: Arrays) -> str:
     """The first NaN or infinity among the inputs, in words; empty if there is none."""
     for spec, array in zip(algorithm.inputs, inputs, strict=False):
         wrong = np.argwhere(~np.isfinite(array))
         if len(wrong):
             place = tuple(wrong[0].tolist())
-            index = f"[{', '.join(map(str, place))}]" if place else ""
-            return f"{algorithm.name}: {spec.name}{index} is {array[place]}, expected finite numbers"
+            return f"{algorithm.name}: {spec.name}{indexed(place)} is {array[place]}, expected finite numbers"
     return ""
 
 
-def not_allowed(algorithm: Algorithm, model: Any, inputs: Sequence[NDArray[Any]], number: Number) -> str:
+def not_allowed(algorithm: Algorithm, model: Any, inputs: Arrays, number: Number) -> str:
     """The first configuration with a part that is not of unit length, or an angle too large, in words; empty if none is."""
     for spec, array in zip(algorithm.inputs, inputs, strict=False):
         found = algorithm.tables.configurations.explain(model, array, number) if spec.configuration else None
         if found:
             place, words = found
-            index = f"[{', '.join(map(str, place))}]" if place else ""
-            return f"{algorithm.name}: {spec.name}{index}: {words}"
+            return f"{algorithm.name}: {spec.name}{indexed(place)}: {words}"
     return ""
+
+
+def indexed(place: tuple[int, ...]) -> str:
+    return f"[{', '.join(map(str, place))}]" if place else ""

@@ -9,9 +9,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from difflib import SequenceMatcher
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+from saltus.kernel.order import ACCESS, NAMES, Place, places_of
+
+if TYPE_CHECKING:
+    from saltus.kernel.evaluation import Evaluation
 
 ARITHMETIC = re.compile(
     r"  (%\w+) = ((?:fadd|fsub|fmul|fdiv|fneg|fcmp \w+)(?: contract nsz arcp)?) double (\S+?)(?:, (\S+))?$"
@@ -21,9 +26,6 @@ CALL = re.compile(
     r"  (%\w+) = call ((?:nsz )?)(double|\{double, double\}) @(\S+?)\(double (\S+?)(?:, double (\S+))?\)$"
 )
 EXTRACT = re.compile(r"  (%\w+) = extractvalue \{double, double\} (\S+), (\d)$")
-PLACE = re.compile(r"  (%\w+) = getelementptr \w+, ptr (\S+), i64 (\S+)$")
-ACCESS = re.compile(r"(?:load|store) .*ptr (\S+?),")
-NAMES = re.compile(r"%\w+")
 VARYING = re.compile(r"%\w+|\b0x[0-9A-F]+|\b\d+\b")
 
 LEAST_LANES, MOST_LANES = 3, 8
@@ -64,14 +66,8 @@ class _UnavailableError(Exception):
 class Lanes:
     """The lines of equal limbs as one."""
 
-    def __init__(
-        self,
-        width: int,
-        group: Sequence[Sequence[str]],
-        new_name: Callable[[], str],
-        widened: Callable[[str, int], str],
-    ) -> None:
-        self.width, self.new_name, self.widened = width, new_name, widened
+    def __init__(self, width: int, group: Sequence[Sequence[str]], walk: Evaluation) -> None:
+        self.width, self.walk = width, walk
         self.lines: list[str] = []
         self.pending = {line.split(" = ")[0].strip() for lines in group for line in lines if " = " in line}
         """Names that the limbs have still to define."""
@@ -119,7 +115,7 @@ class Lanes:
         """One instruction for all lanes; each number keeps its name, for whoever needs it alone."""
         what, width = lines[0].what, self.width
         many, names = f"<{width} x double>", tuple(line.name for line in lines)
-        result, element = self.new_name(), "i1" if what.startswith("fcmp") else "double"
+        result, element = self.walk.new_name(), "i1" if what.startswith("fcmp") else "double"
         if what.startswith("part"):
             pair = self.pairs.get(tuple(line.operands[0] for line in lines))
             if pair is None:
@@ -136,7 +132,7 @@ class Lanes:
                 arguments = ", ".join(f"{many} {self.vector(x)}" for x in columns)
                 kind, *flags, function = what.split()
                 back = many if kind == "call" else f"{{{many}, {many}}}"
-                wide = self.widened(function, width)
+                wide = self.walk.widened(function, width)
                 self.lines.append(f"  {result} = {' '.join(['call', *flags, back])} @{wide}({arguments})")
             else:
                 self.lines.append(f"  {result} = {what} {many} {', '.join(map(self.vector, columns))}")
@@ -158,17 +154,15 @@ class Lanes:
         if not any(name[0] == "%" for name in names):
             return f"<{', '.join(f'{element} {name}' for name in names)}>"
         for lane, name in enumerate(names):
-            new = self.new_name()
+            new = self.walk.new_name()
             self.lines.append(f"  {new} = insertelement {many} {text}, {element} {name}, i32 {lane}")
             text = new
         self.vectors[names] = text
         return text
 
 
-def side_by_side(
-    rounds: Sequence[Sequence[str]], new_name: Callable[[], str], widened: Callable[[str, int], str]
-) -> list[str]:
-    """The lines of all rounds of a loop, equal limbs in vectors. `widened`: the name of a function for some lanes."""
+def side_by_side(rounds: Sequence[Sequence[str]], walk: Evaluation) -> list[str]:
+    """The lines of all rounds of a loop, equal limbs in vectors."""
     kinds = [Counter(VARYING.sub("?", line) for line in lines) for lines in rounds]
     names = [[given_first(line) for line in lines] for lines in rounds]
     result: list[str] = []
@@ -180,7 +174,7 @@ def side_by_side(
                 continue
             try:
                 limbs = [rounds[place] for place in places]
-                result += merged(limbs, new_name, widened)
+                result += merged(limbs, walk)
                 start += length * count
                 break
             except _UnavailableError:
@@ -239,12 +233,10 @@ def is_alike(a: Counter[str], b: Counter[str]) -> bool:
     return 0 < SHARED * max(a.total(), b.total()) <= (a & b).total()
 
 
-def merged(
-    limbs: Sequence[Sequence[Sequence[str]]], new_name: Callable[[], str], widened: Callable[[str, int], str]
-) -> list[str]:
+def merged(limbs: Sequence[Sequence[Sequence[str]]], walk: Evaluation) -> list[str]:
     """The rounds of equal limbs: of each depth, first what they have in common, then the rest of each."""
     width = 1 << (len(limbs) - 1).bit_length()
-    lanes = Lanes(width, [lines for limb in limbs for lines in limb], new_name, widened)
+    lanes = Lanes(width, [lines for limb in limbs for lines in limb], walk)
     for depth in zip(*limbs, strict=True):
         shapes = [[VARYING.sub("?", line) for line in lines] for lines in depth]
         others = [matching(shapes[0], shape) for shape in shapes[1:]]
@@ -265,15 +257,12 @@ def merged(
     return lanes.lines
 
 
-def accesses(lines: Sequence[str]) -> dict[tuple[str, str], list[str]]:
+def accesses(lines: Sequence[str]) -> dict[Place, list[str]]:
     """What is read from and written to each place in memory that is written to, in order. One that is not known is any."""
-    places: dict[str, tuple[str, str]] = {}
-    found: dict[tuple[str, str], list[str]] = {}
+    places, found = places_of(lines), dict[Place, list[str]]()
     for text in lines:
-        if made := PLACE.match(text):
-            places[made[1]] = (made[2], made[3])
-        elif used := ACCESS.search(text):
-            found.setdefault(places.get(used[1], (used[1], "0")), []).append(text)
-    if any(index[0] == "%" for _, index in found):
-        return {("", ""): [text for text in lines if ACCESS.search(text)]}
+        if access := ACCESS.search(text):
+            found.setdefault(places.get(access[2], (access[2], 0)), []).append(text)
+    if any(where is None for _, where in found):
+        return {("", None): [text for text in lines if ACCESS.search(text)]}
     return {place: texts for place, texts in found.items() if any(text.startswith("  store") for text in texts)}

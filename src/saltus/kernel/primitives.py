@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 import inspect
 import math
-from collections.abc import Callable
+import operator
+from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -49,38 +50,53 @@ class Primitive:
         self.emit, self.__name__ = emit, emit.__name__
 
 
-def primitive(*functions: Any) -> Callable[[Emit], Emit]:
+def primitive(function: Any) -> Callable[[Emit], Emit]:
     def register(emit: Emit) -> Emit:
-        for function in functions:
-            PRIMITIVES[function] = emit
+        PRIMITIVES[function] = emit
         return emit
 
     return register
 
 
-def find(function: Any) -> Emit | None:
+def of_numbers(function: Any, evaluate: Callable[..., Any]) -> Callable[[Emit], Emit]:
+    """The same for plain numbers, as texts of one type: (walk, type, *texts) -> value. `evaluate`: what literals give."""
+
+    def register(emit: Emit) -> Emit:
+        @primitive(function)
+        def emit_numbers(walk: Expressions, *values: Any) -> Any:
+            ty = wider(walk, *values)
+            if ty is None:
+                return NotImplemented
+            if walk.keeps and all(isinstance(x, Known) for x in values):
+                found = evaluate(*(x.value for x in values))
+                return Known(found if isinstance(found, bool) else float(found))
+            return emit(walk, ty, *(walk.real(x, ty) for x in values))
+
+        return emit
+
+    return register
+
+
+def apply(walk: Expressions, function: Any, values: Sequence[Any]) -> Any:
+    """What a function gives that code is written for; NotImplemented: look for a definition."""
     if isinstance(function, Primitive):
-        return function.emit
-    try:
-        return PRIMITIVES.get(function)
-    except TypeError:  # what cannot be looked up
-        return None
-
-
-@functools.cache
-def arity(emit: Emit) -> tuple[int, float]:
-    """The least and the largest number of arguments."""
-    parameters = list(inspect.signature(emit).parameters.values())[1:]  # the first is the walk
-    most = math.inf if any(each.kind is each.VAR_POSITIONAL for each in parameters) else len(parameters)
-    return sum(each.default is each.empty and each.kind is not each.VAR_POSITIONAL for each in parameters), most
-
-
-def apply(walk: Expressions, emit: Emit, values: list[Any]) -> Any:
-    least, most = arity(emit)
+        return function.emit(walk, *values)
+    if not isinstance(function, Hashable) or function not in PRIMITIVES:
+        return NotImplemented
+    least, most = arity(function)
     if not least <= len(values) <= most:
         expected = f"{least}" if least == most else f"{least} or {most}"
         raise RefusedError(f"found {len(values)} arguments, expected {expected}")
-    return emit(walk, *values)
+    return PRIMITIVES[function](walk, *values)
+
+
+@functools.cache
+def arity(function: Any) -> tuple[int, int]:
+    """The least and the largest number of arguments."""
+    if function in (min, max):
+        return 2, 2
+    parameters = inspect.signature(function).parameters.values()
+    return sum(each.default is each.empty for each in parameters), len(parameters)
 
 
 def wider(walk: Expressions, *values: Any) -> Real | None:
@@ -261,14 +277,9 @@ def _four(walk: Expressions, x: Any) -> Any:
 # ---------------------------------------------------------------------------------------------------- numbers
 
 
-@primitive(scalar.less)
-def _less(walk: Expressions, a: Any, b: Any) -> Any:
-    ty = wider(walk, a, b)
-    if ty is None:
-        return NotImplemented
-    if walk.keeps and isinstance(a, Known) and isinstance(b, Known):
-        return Known(a.value < b.value)
-    return Value(Mask(ty.width), walk.op(f"fcmp olt {ty.leaves[0]} {walk.real(a, ty)}, {walk.real(b, ty)}"))
+@of_numbers(scalar.less, operator.lt)
+def _less(walk: Expressions, ty: Real, a: str, b: str) -> Any:
+    return Value(Mask(ty.width), walk.op(f"fcmp olt {ty.leaves[0]} {a}, {b}"))
 
 
 def checked(condition: Any) -> Any:
@@ -324,86 +335,63 @@ def _lift(walk: Expressions, x: Any, like: Any) -> Any:
     return x if like.type == INT else Value(like.type, walk.real(x, like.type))
 
 
-def suffix(ty: Real) -> str:
-    """Of the names of LLVM's functions on numbers of a type."""
-    return f"v{ty.width}f{ty.bits}" if ty.width > 1 else f"f{ty.bits}"
+def on_registers(walk: Expressions, name: str, ty: Real, *texts: str, flags: str = "") -> Value:
+    """The value of a function of LLVM's on numbers of a type."""
+    (leaf,), lanes = ty.leaves, f"v{ty.width}" if ty.width > 1 else ""
+    return Value(ty, walk.intrinsic(f"llvm.{name}.{lanes}f{ty.bits}", leaf, [(leaf, text) for text in texts], flags))
 
 
-def _by_intrinsic(name: str, known: Callable[..., Any]) -> Emit:
-    def emit(walk: Expressions, x: Any) -> Any:
-        ty = wider(walk, x)
-        if ty is None:
-            return NotImplemented
-        if walk.keeps and isinstance(x, Known):
-            return Known(float(known(x.value)))
-        return Value(ty, walk.intrinsic(f"llvm.{name}.{suffix(ty)}", ty.leaves[0], [(ty.leaves[0], walk.real(x, ty))]))
-
-    return emit
+def _by_intrinsic(function: Any, evaluate: Callable[[float], Any]) -> None:
+    @of_numbers(function, evaluate)
+    def emit(walk: Expressions, ty: Real, x: str) -> Any:
+        return on_registers(walk, function.__name__, ty, x)
 
 
-for _function, _known in ((scalar.sqrt, np.sqrt), (scalar.floor, np.floor), (scalar.fabs, abs)):
-    PRIMITIVES[_function] = _by_intrinsic(_function.__name__, _known)
+_by_intrinsic(scalar.sqrt, np.sqrt)
+_by_intrinsic(scalar.floor, np.floor)
+_by_intrinsic(scalar.fabs, abs)
 
 
-def _larger(walk: Expressions, compare: str, leaf: str, a: str, b: str) -> str:
-    first, missing = walk.op(f"fcmp {compare} {leaf} {a}, {b}"), walk.op(f"fcmp uno {leaf} {a}, {a}")
-    return walk.op(f"select i1 {walk.op(f'or i1 {first}, {missing}')}, {leaf} {a}, {leaf} {b}")
-
-
-def _by_extreme(name: str, known: Callable[..., Any]) -> Emit:
+def _by_extreme(function: Any, compare: str, evaluate: Callable[[float, float], Any]) -> None:
     """The larger or smaller of two numbers; unlike comparisons, these keep NaN. The sign of zero may be either."""
 
-    def emit(walk: Expressions, a: Any, b: Any) -> Any:
-        ty = wider(walk, a, b)
-        if ty is None:
-            return NotImplemented
-        if walk.keeps and isinstance(a, Known) and isinstance(b, Known):
-            return Known(float(known(a.value, b.value)))
-        (leaf,), values = ty.leaves, [walk.real(x, ty) for x in (a, b)]
-        if walk.module.gpu:  # where LLVM's own takes thrice the instructions
-            return Value(ty, _larger(walk, {"maximum": "ogt", "minimum": "olt"}[name], leaf, *values))
-        return Value(ty, walk.intrinsic(f"llvm.{name}.{suffix(ty)}", leaf, [(leaf, x) for x in values], "nsz "))
-
-    return emit
+    @of_numbers(function, evaluate)
+    def emit(walk: Expressions, ty: Real, a: str, b: str) -> Any:
+        if not walk.module.gpu:
+            return on_registers(walk, function.__name__, ty, a, b, flags="nsz ")
+        # LLVM's own takes thrice the instructions there.
+        first, missing = walk.op(f"fcmp {compare} {ty.element} {a}, {b}"), walk.op(f"fcmp uno {ty.element} {a}, {a}")
+        chosen = walk.op(f"or i1 {first}, {missing}")
+        return Value(ty, walk.op(f"select i1 {chosen}, {ty.element} {a}, {ty.element} {b}"))
 
 
-PRIMITIVES[scalar.minimum] = _by_extreme("minimum", np.minimum)
-PRIMITIVES[scalar.maximum] = _by_extreme("maximum", np.maximum)
+_by_extreme(scalar.minimum, "olt", np.minimum)
+_by_extreme(scalar.maximum, "ogt", np.maximum)
 
 
-@primitive(scalar.largest)
-def _largest(walk: Expressions, size: Any, x: Any) -> Any:
+@of_numbers(scalar.largest, lambda size, x: np.maximum(size, abs(x)))
+def _largest(walk: Expressions, ty: Real, size: str, x: str) -> Any:
     """The bits of numbers without sign are in their order, NaN behind all others."""
-    ty = wider(walk, size, x)
-    if ty is None:
-        return NotImplemented
-    if walk.keeps and isinstance(size, Known) and isinstance(x, Known):
-        return Known(float(np.maximum(size.value, abs(x.value))))
+    found = on_registers(walk, "fabs", ty, x).text
     if ty.width == 1 and not walk.module.gpu:  # integers have registers of their own there
-        return apply(walk, PRIMITIVES[scalar.maximum], [size, apply(walk, PRIMITIVES[scalar.fabs], [x])])
+        return on_registers(walk, "maximum", ty, size, found, flags="nsz ")
     (leaf,), one = ty.leaves, f"i{ty.bits}"
-    word = f"<{ty.width} x {one}>" if ty.width > 1 else one
-    name = f"llvm.{{}}.{f'v{ty.width}' if ty.width > 1 else ''}f{ty.bits}"
-    found = walk.intrinsic(name.format("fabs"), leaf, [(leaf, walk.real(x, ty))])
-    bits = [(word, walk.op(f"bitcast {leaf} {text} to {word}")) for text in (walk.real(size, ty), found)]
-    larger = walk.intrinsic(f"llvm.smax.{f'v{ty.width}' if ty.width > 1 else ''}{one}", word, bits)
+    word, lanes = (f"<{ty.width} x {one}>", f"v{ty.width}") if ty.width > 1 else (one, "")
+    bits = [(word, walk.op(f"bitcast {leaf} {text} to {word}")) for text in (size, found)]
+    larger = walk.intrinsic(f"llvm.smax.{lanes}{one}", word, bits)
     return Value(ty, walk.op(f"bitcast {word} {larger} to {leaf}"))
 
 
-def _by_precision(single: Any, double: Any, count: int) -> Emit:
+def _by_precision(single: Any, double: Any) -> Emit:
     def emit(walk: Expressions, *values: Any) -> Any:
-        if len(values) != count:
-            raise RefusedError(f"found {len(values)} arguments, expected {count}")
         ty = wider(walk, *values)
-        if ty is None:
-            return NotImplemented
-        return walk.call(single if ty.bits == F32.bits else double, list(values))
+        return NotImplemented if ty is None else walk.call(single if ty.bits == F32.bits else double, values)
 
     return emit
 
 
-PRIMITIVES[scalar.sincos] = _by_precision(scalar.sincos_single, scalar.sincos_double, 1)
-PRIMITIVES[scalar.atan2] = _by_precision(scalar.atan2_single, scalar.atan2_double, 2)
+PRIMITIVES[scalar.sincos] = _by_precision(scalar.sincos_single, scalar.sincos_double)
+PRIMITIVES[scalar.atan2] = _by_precision(scalar.atan2_single, scalar.atan2_double)
 
 
 # ---------------------------------------------------------------------------------------------------- integers

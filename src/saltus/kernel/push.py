@@ -65,14 +65,12 @@ def take(stage, count, words, word, base, symmetric):
 
 def push_entry(algorithm: Algorithm, number: Number, present: tuple[bool, ...]) -> Entry:
     parts = Parts(algorithm, number, present, "staged")
-    tree_of, view_of, inputs_of, outputs_of = parts.tree, parts.view, parts.inputs, parts.outputs
-    configurations_of, refusal, run = parts.configurations, parts.refusal, parts.run
     count, total, lanes, words = len(algorithm.inputs), len(algorithm.arguments), number.slope, number.words
     outputs = tuple((k, spec.zeroed, spec.symmetric) for k, spec in enumerate(algorithm.outputs, count))
 
     def push(handle, pointers, meta, work, start, stop):
-        tree = tree_of(handle)
-        view = view_of(handle, tail(work, meta[META * total + STAGE]))
+        tree = parts.tree(handle)
+        view = parts.view(handle, tail(work, meta[META * total + STAGE]))
         directions, memory = meta[META * total + SIZE], pointers[total]
         for j, zeroed, symmetric in outputs:
             if zeroed:
@@ -95,8 +93,8 @@ def push_entry(algorithm: Algorithm, number: Number, present: tuple[bool, ...]) 
                     if holds_non_finite(tail(work, meta[row + STAGE]), meta[row + SIZE]):
                         status |= NOT_FINITE
                 if first == 0:
-                    status |= refusal(tree, configurations_of(pointers, meta, work, 0))
-                run(tree, *inputs_of(pointers, meta, work, 0), view, *outputs_of(pointers, meta, work, 0))
+                    status |= parts.refusal(tree, parts.configurations(pointers, meta, work, 0))
+                parts.run(tree, *parts.inputs(pointers, meta, work, 0), view, *parts.outputs(pointers, meta, work, 0))
                 for j, _, symmetric in outputs:
                     row, other = META * j, META * (total + 1 + j)
                     stage, size = plain(memory + 8 * words * meta[row + STAGE]), meta[row + SIZE]

@@ -102,8 +102,8 @@ class Filled:
             self.sizes |= part.measure(source)
         self.parts = [source.parts.get(part) or filled_part(part, source, self.sizes) for part in tables.parts]
         self.plans: dict[Any, Any] = {}
-        self.ways: dict[Any, dict[str, Any]] = {}
-        """By algorithm and number of inputs: builtins for one sample and for batches, by form (fastcall.py)."""
+        self.ways: dict[Any, dict[Number, Any]] = {}
+        """By algorithm and number of inputs: builtins for one sample and for batches, by number type (fastcall.py)."""
         self.special: dict[Any, Any] | None = {} if model.specialised else None
         """Of a model with code of its own: by algorithm, that which runs in its place."""
         self.kept: list[Any] = []

@@ -4,14 +4,7 @@ from __future__ import annotations
 
 from math import isqrt
 
-from saltus.kernel.lanes import (
-    gather_block,
-    gather_lane,
-    not_finite,
-    scatter_diagonal,
-    scatter_lane,
-    scatter_run,
-)
+from saltus.kernel.lanes import gather_block, gather_lane, not_finite, scatter_diagonal, scatter_lane, scatter_run
 from saltus.kernel.memory import ld, st
 from saltus.kernel.tuples import kernel
 

@@ -71,14 +71,7 @@ DEFINITIONS: dict[Callable[..., Any], list[Definition]] = {}
 NUMBER_CLASSES: list[type] = []
 """Tuple classes that count as scalars (Dual)."""
 
-_METHODS = {
-    operator.add: "add",
-    operator.sub: "sub",
-    operator.mul: "mul",
-    operator.truediv: "truediv",
-    operator.matmul: "matmul",
-    operator.neg: "neg",
-}
+_OPERATORS = (operator.add, operator.sub, operator.mul, operator.truediv, operator.matmul, operator.neg)
 
 
 def is_scalar(value: object) -> bool:
@@ -105,13 +98,11 @@ def defines(op: Callable[..., Any], *operands: type | None) -> Callable[[Functio
         known = DEFINITIONS.setdefault(op, [])
         known.append(Definition(operands, function))
         known.sort(key=lambda definition: definition.operands.count(None))  # what is said of a class goes first
-        if op in _METHODS:
-            name, owner = f"__{_METHODS[op]}__", operands[0]
-            if owner is None:
-                owner = operands[1]
-                setattr(owner, f"__r{_METHODS[op]}__", lambda b, a: _apply(op, a, b))
+        if op in _OPERATORS:
+            if operands[0] is None:
+                setattr(operands[1], f"__r{op.__name__}__", lambda b, a: _apply(op, a, b))
             else:
-                setattr(owner, name, lambda *values: _apply(op, *values))
+                setattr(operands[0], f"__{op.__name__}__", lambda *values: _apply(op, *values))
         return function
 
     return register

@@ -26,7 +26,7 @@ from saltus.kernel.dual import Dual
 from saltus.kernel.memory import FieldSpec
 from saltus.kernel.number import F64, Number
 from saltus.kernel.quad import Quad
-from saltus.kernel.tuples import NUMBER_CLASSES, components
+from saltus.kernel.tuples import NUMBER_CLASSES
 
 
 class RefusedError(Exception):
@@ -153,9 +153,8 @@ class Record:
     def __str__(self) -> str:
         if self.cls is not None:
             return f"a {self.cls.__name__}"
-        return (
-            f"a tuple ({', '.join(map(str, self.parts))})" if len(self.parts) < 4 else f"a tuple of {len(self.parts)}"
-        )
+        found = f"({', '.join(map(str, self.parts))})" if len(self.parts) < 4 else f"of {len(self.parts)}"
+        return f"a tuple {found}"
 
 
 class Known:
@@ -266,15 +265,6 @@ def register_type(number: Number) -> Any:
 def is_vector(span: Span, cls: type | None) -> bool:
     """Whether values of this class are one vector register there."""
     return cls is Quad and span.number == F64 and not span.strided
-
-
-def element_type(span: Span, cls: type | None) -> Any:
-    """The type of what is read of a span as a value of a class; None stands for a number."""
-    if cls is None:
-        return register_type(span.number)
-    if is_vector(span, cls):
-        return VECTOR
-    return Record(cls, tuple(element_type(span, part) for part in components(cls)))
 
 
 def whole(x: int, bits: int = 64) -> str:

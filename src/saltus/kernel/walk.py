@@ -18,17 +18,7 @@ from saltus.kernel import primitives
 from saltus.kernel.assembly import Module
 from saltus.kernel.expressions import Conflict, Expressions
 from saltus.kernel.sources import names_of, syntax_of
-from saltus.kernel.values import (
-    INT,
-    Group,
-    Known,
-    RefusedError,
-    Span,
-    Value,
-    common_type,
-    is_integer,
-    rebuilt,
-)
+from saltus.kernel.values import INT, Group, Known, RefusedError, Span, Value, common_type, is_integer, rebuilt
 from saltus.kernel.words import described
 
 
@@ -95,39 +85,51 @@ class Walk(Expressions):
         self.env: dict[str, Any] = {}
         self.loops: list[Loop] = []
         self.returned: list[tuple[str, Any]] = []
-        self.ends: dict[str, int] = {}
-        """Of each block, the line before its last one: room for what has to be done on the way to the next."""
 
     # ------------------------------------------------------------------------------------------------ functions
 
     def run(self, name: str, inner: bool = True) -> Made:
-        arguments = self.tree.args
-        parameters = [each.arg for each in (*arguments.posonlyargs, *arguments.args)]
-        if arguments.vararg or arguments.kwarg or arguments.kwonlyargs or arguments.defaults:
-            self.refuse(self.tree, "has parameters with *, ** or defaults, expected plain ones")
-        if len(parameters) != len(self.types):
-            self.refuse(self.tree, f"is called with {len(self.types)} arguments, expected {len(parameters)}")
+        parameters = self.parameters(len(self.types))
         leaves = [leaf for ty in self.types for leaf in (ty.leaves if inner else ty.parameters)]
         texts = [f"%a{k}" for k in range(len(leaves))]
         head = ", ".join(f"{leaf} {text}" for leaf, text in zip(leaves, texts, strict=True))
         for parameter, ty in zip(parameters, self.types, strict=True):
             self.env[parameter] = rebuilt(ty, texts)
-        self.block(self.tree.body)
-        if self.open:
-            self.returned.append((self.label, Known(None)))
-            self.jump("exit")
+        self.body()
         result = self.leave()
         kind = "internal" if inner else "ptx_kernel" if self.module.gpu else ""
         back = returned_as(result.type.leaves)
         attributes = "alwaysinline " if inner else ""
-        whole = [
-            f"define {kind} {back} @{quoted(name)}({head}) {attributes}{{",
-            "entry:",
-            *self.arranged(),
-            "}",
-        ]
-        self.module.functions.append("\n".join(whole))
+        first = f"define {kind} {back} @{quoted(name)}({head}) {attributes}{{"
+        self.module.functions.append("\n".join([first, "entry:", *self.arranged(), "}"]))
         return Made(name, result.type)
+
+    def parameters(self, given: int) -> list[str]:
+        """Their names."""
+        arguments = self.tree.args
+        names = [each.arg for each in (*arguments.posonlyargs, *arguments.args)]
+        if arguments.vararg or arguments.kwarg or arguments.kwonlyargs or arguments.defaults:
+            self.refuse(self.tree, "has parameters with *, ** or defaults, expected plain ones")
+        if len(names) != given:
+            self.refuse(self.tree, f"is called with {given} arguments, expected {len(names)}")
+        return names
+
+    def body(self) -> None:
+        self.block(self.tree.body)
+        if self.open:
+            self.end(Known(None))
+
+    def end(self, value: Any) -> None:
+        """A return."""
+        self.returned.append((self.label, value))
+        self.jump("exit")
+
+    def answer(self) -> Any:
+        """The value of all returns, where they meet."""
+        result = self.united(self.returned)
+        if isinstance(result, Conflict):
+            self.refuse(self.tree, f"returns {result.why}")
+        return result
 
     def arranged(self) -> Sequence[str]:
         """The lines, as they are to stand in the function."""
@@ -139,9 +141,7 @@ class Walk(Expressions):
         if not self.returned:
             self.do("unreachable")
             return Known(None)
-        result = self.united(self.returned)
-        if isinstance(result, Conflict):
-            self.refuse(self.tree, f"returns {result.why}")
+        result = self.answer()
         texts, leaves = list(result.texts), result.type.leaves
         if not leaves:
             self.do("ret void")
@@ -174,18 +174,6 @@ class Walk(Expressions):
         return f"{self.file}:{line}: kernel {self.function.__name__}"
 
     # ------------------------------------------------------------------------------------------------ where ways meet
-
-    def jump(self, label: str) -> None:
-        self.leave_room()
-        super().jump(label)
-
-    def fork(self, condition: str, yes: str, no: str) -> None:
-        self.leave_room()
-        super().fork(condition, yes, no)
-
-    def leave_room(self) -> None:
-        self.ends[self.label] = len(self.lines)
-        self.lines.append("")
 
     def fit_at(self, label: str, value: Any, ty: Any) -> tuple[str, ...]:
         """The same as `fit`, at the end of a block that was left already."""
@@ -279,34 +267,18 @@ class Walk(Expressions):
             self.check_index(target, owner, index)
             primitives.store_at(self, owner, index, value)
         else:
-            self.refuse(
-                target,
-                f"the language has no {described(target)} on the left of =, expected names or elements of arrays",
-            )
+            wanted = "expected names or elements of arrays"
+            self.refuse(target, f"the language has no {described(target)} on the left of =, {wanted}")
 
     def do_Return(self, node: ast.Return) -> None:
-        value = Known(None) if node.value is None else self.value(node.value)
-        self.returned.append((self.label, value))
-        self.jump("exit")
+        self.end(Known(None) if node.value is None else self.value(node.value))
 
     def do_If(self, node: ast.If) -> None:
         condition = self.condition(node.test)
         if isinstance(condition, bool):
             self.block(node.body if condition else node.orelse)
             return
-        yes, no, after = self.new_label(), self.new_label(), self.new_label()
-        self.fork(condition, yes, no)
-        before, arrivals = self.env, []
-        for label, body in ((yes, node.body), (no, node.orelse)):
-            self.env = self.copied(before)
-            self.start(label)
-            self.block(body)
-            if self.open:
-                arrivals.append((self.label, self.env))
-                self.jump(after)
-        if arrivals:
-            self.start(after)
-            self.env = self.meet(arrivals)
+        self.branch(condition, self.block, node.body, node.orelse)
 
     def do_For(self, node: ast.For) -> None:
         if node.orelse:
