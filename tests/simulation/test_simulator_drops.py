@@ -65,7 +65,7 @@ def check(sim: sl.Simulator, motion: sl.Motion) -> None:
 def test_a_quadruped_falls_down_stairs() -> None:
     sim, motion = drop("quadruped", 16, 2.0)
     check(sim, motion)
-    assert (motion.contact_forces[:, -1].any(axis=-1).sum(axis=-1) >= 2).all()
+    assert (motion.contact_forces[:, -1].any(axis=-1).sum(axis=-1) >= 1).all()
 
 
 @pytest.mark.slow
