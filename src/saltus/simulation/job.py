@@ -111,6 +111,7 @@ class Job:
         first = (slice(None),) * rank + (0,)
         for array, begin in zip(whole, (q, v, np.zeros(()), held_impulses, touch, np.zeros(())), strict=True):
             array[first] = begin
+        whole[5][first][gone, 6] = int(Status.INVALID)
         robots = int(np.prod(self.leading))
         at_once = max(every, held, AT_ONCE // max(1, min(robots, 64)) // every * every)
         done = 0
