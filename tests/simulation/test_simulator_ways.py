@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import saltus as sl
+from saltus.simulation.job import gather_reports
 from tests.simulation.bodies import free, pose
 
 TERRAIN = [sl.Ground(friction=0.7), sl.Box(size=(0.5, 0.5, 0.1))]
@@ -81,6 +82,13 @@ def test_a_controller_is_asked_at_its_own_rate() -> None:
         steps = given.report[1:].reshape(-1, every, 7)
         assert np.abs(found.report[1:, 0] - steps[..., 0].sum(axis=1)).max() <= 2 * every
         assert np.abs(found.residuals[1:] - steps[..., 2:5].max(axis=1)).max() < 2e-8
+
+
+def test_reports_of_one_row_are_gathered() -> None:
+    """Counts add up, residuals and statuses are the worst, and the row is that of the worst residual."""
+    report = np.array([[2.0, 0.0, 1e-9, 3e-9, 1e-9, 7.0, 0.0], [2.0, 0.0, 2e-9, 0.0, 0.0, 7.0, 2.0]])
+    gather_reports(report, np.array([[3.0, 1.0, 5e-9, 1e-9, 0.0, 4.0, 3.0], [3.0, 1.0, 1e-9, 1e-9, 0.0, 4.0, 0.0]]))
+    assert report.tolist() == [[5, 1, 5e-9, 3e-9, 1e-9, 4, 3], [5, 1, 2e-9, 1e-9, 0, 7, 2]]
 
 
 def test_single_precision() -> None:

@@ -52,7 +52,10 @@ def check(rng: np.random.Generator) -> Iterator[str]:
         _, u = with_fixed_frames(rng, u)
     damping, single = rng.uniform(0.0, 1.0, u.model.nv) * u.tau / u.v, np.zeros(u.model.nv, bool)
     single[[joint.iv for joint in u.model.joints[1:] if joint.kind in SPRING_KINDS and not joint.mimic]] = True
-    stiffness, rest = np.where(single, rng.uniform(0.0, 1.0, u.model.nv) * u.tau / u.v, 0.0), single * rng.normal() * u.v
+    stiffness, rest = (
+        np.where(single, rng.uniform(0.0, 1.0, u.model.nv) * u.tau / u.v, 0.0),
+        single * rng.normal() * u.v,
+    )
     u = Units(u.model.replace(damping=damping, stiffness=stiffness, spring_reference=rest), u.mass, u.length)
     steps, dt, damped = int(rng.integers(1, 6)), float(10.0 ** rng.uniform(-4, -2)), bool(rng.random() < 0.5)
     method = str(rng.choice(list(STEPS)))
