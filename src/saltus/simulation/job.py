@@ -46,7 +46,7 @@ class Job:
         if not (factor >= 0).all():
             raise ValueError(f"rollout: friction is {friction}, expected factors, not negative")
         command = _command(model, tau, steps, max(arrays["q"].ndim, arrays["v"].ndim))
-        given = (*arrays.values(), *command.arrays)
+        given = (*arrays.values(), *_arrays(tau))
         self.real: Any = np.result_type(np.float32, *(x.dtype for x in given if x.dtype.kind == "f"))
         leading = np.broadcast_shapes(
             *(x.shape[:-1] for x in (*arrays.values(), held)), factor.shape, *(x.shape[:-2] for x in command.arrays)
@@ -111,6 +111,7 @@ class Job:
         first = (slice(None),) * rank + (0,)
         for array, begin in zip(whole, (q, v, np.zeros(()), held_impulses, touch, np.zeros(())), strict=True):
             array[first] = begin
+        whole[5][first][gone, 6] = int(Status.INVALID)
         robots = int(np.prod(self.leading))
         at_once = max(every, held, AT_ONCE // max(1, min(robots, 64)) // every * every)
         done = 0
@@ -175,6 +176,12 @@ class Command(NamedTuple):
 
     arrays: tuple[Any, ...]
     towards: bool
+
+
+def _arrays(tau: Any) -> list[Any]:
+    """Those of a command: single numbers have no say in the type of numbers."""
+    parts = vars(tau).values() if isinstance(tau, PDTargets | OverTime) else (tau,)
+    return [np.asarray(part) for part in parts if np.ndim(part)]
 
 
 def _command(model: Model, tau: Any, steps: int, rank: int) -> Command:

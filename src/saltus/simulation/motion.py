@@ -11,6 +11,7 @@ import numpy as np
 from saltus.arrays import Array, ArrayLike
 from saltus.collision.queries import Contacts
 from saltus.constraints.report import Status
+from saltus.dynamics.frame import frame_placement, frame_velocity
 from saltus.simulation.driven import lost
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ class Motion(Reported):
     """Robots over time: states, and what acted on the way to each; rows of time behind the leading axes (...).
 
     Row 0 is the state at the start. Forces are those of the last step before a state. It may be the `start` of what comes
-    after.
+    after. Where frames are, `frame_placement(model, motion.q, frame)` tells.
     """
 
     simulator: Simulator
@@ -98,6 +99,28 @@ class Motion(Reported):
         bodies = self.simulator.slot_bodies
         down = self.touching[..., (bodies[:, 0] == 1) & (bodies[:, 1] == 0)].any(axis=-1)
         return np.maximum.accumulate(down, axis=-1)
+
+    def gyroscope(self, frame: str | int) -> Array:
+        """(..., T, 3) the angular velocity of a frame, along its axes [rad/s]."""
+        return np.asarray(frame_velocity(self.simulator.model, self.q, self.v, frame)[..., 3:])
+
+    def accelerometer(self, frame: str | int) -> Array:
+        """(..., T, 3) what an accelerometer at a frame says, along its axes: acceleration less gravity, on average since the
+        row before [m/s^2]. At rest it shows upwards; the first row is NaN.
+
+        >>> import saltus as sl
+        >>> robot = sl.load_robot("quadruped")
+        >>> q = robot.reference_configurations["standing"]
+        >>> fall = sl.Simulator(robot).rollout(q, np.zeros(robot.nv), duration=0.002)
+        >>> bool(np.abs(fall.accelerometer("base")[1:]).max() < 1e-9)
+        True
+        """
+        model = self.simulator.model
+        speed = frame_velocity(model, self.q, self.v, frame, "local_world_aligned")[..., :3]
+        felt = np.full_like(speed, np.nan)
+        felt[..., 1:, :] = np.diff(speed, axis=-2) / np.diff(self.t)[:, None] - model.gravity
+        turned = frame_placement(model, self.q, frame)[..., :3, :3]
+        return np.asarray(np.einsum("...ji,...j->...i", turned, felt).astype(self.v.dtype))
 
     @property
     def finished(self) -> Any:
