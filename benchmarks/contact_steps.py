@@ -2,9 +2,9 @@
 
     python -m benchmarks.contact_steps [--robots quadruped,humanoid] [--quick] [--output FILE]
 
-Both have the shipped robot's file, a plane, the same time step and the torques that hold it standing; both begin each step from
-the forces of the last. MuJoCo's contacts are soft, and its solver stops at its default tolerance; ours are rigid, and end
-at residuals of 1e-6.
+Both have the shipped robot's file, a plane, the same time step and the torques that hold it standing; both begin each step
+from the forces of the last. MuJoCo's contacts are soft, and its solver stops at its default tolerance; ours are rigid,
+and end at residuals of 1e-6.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
     python -m benchmarks.cuda_contacts [--model FILE] [--robots 131072] [--quick] [--output FILE]
 
-Quadrupeds under random PD targets, with self-collision, in float32, specialised; all steps are one launch, and are timed as a
-whole. `--model`: a pickled model (`python -m benchmarks.robots --pickle`), where files cannot be read.
+Quadrupeds under random PD targets, with self-collision, in float32, specialised; all steps are one launch, and are timed as
+a whole. `--model`: a pickled model (`python -m benchmarks.robots --pickle`), where files cannot be read.
 """
 
 from __future__ import annotations

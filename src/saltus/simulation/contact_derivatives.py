@@ -7,9 +7,9 @@ slide turn with their velocities, open ones have no impulse. One step of Newton'
 
     x - (dF/dx)^-1 F(x; y),
 
-whose value is x and whose slope along y is dx: run on dual numbers (forward.py), the kernels of a step with that in the place of
-the solver give derivatives that are exact to rounding. Where modes change (a contact closes, or begins to slide), there is
-no derivative; what is found is that of one side.
+whose value is x and whose slope along y is dx: run on dual numbers (forward.py), the kernels of a step with that in the
+place of the solver give derivatives that are exact to rounding. Where modes change (a contact closes, or begins to slide),
+there is no derivative; what is found is that of one side.
 
     q+ = q (+) d,      dq+ = Ad(exp d)^-1 dq + J(d) dd                    d: coasting.py
 """

@@ -55,8 +55,8 @@ ROW_WORK = CONTACT_WORK.extended(**ROWS.groups).extended(
 @rolled
 @kernel
 def find_rows(tree, q, v, h, surface, w):
-    """All rows that may hold in a step of h, from velocities `v`, and `speed`, those without impulses. Returns how many there
-    are that are no contact, how many in all, and 1 where contacts were left out.
+    """All rows that may hold in a step of h, from velocities `v`, and `speed`, those without impulses. Returns how many
+    there are that are no contact, how many in all, and 1 where contacts were left out.
 
     `surface`: by what friction is multiplied, and compliance."""
     first = loop_rows(tree, h, w)

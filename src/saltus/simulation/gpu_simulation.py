@@ -1,7 +1,7 @@
 """Simulation on a GPU: all steps of all robots in one launch, on arrays of CuPy or PyTorch.
 
-As rollouts there (gpu_rollout.py): the axis of the robots is the last one in memory, and what is recorded stays on the device.
-Robots that are lost have the status INVALID.
+As rollouts there (gpu_rollout.py): the axis of the robots is the last one in memory, and what is recorded stays on the
+device. Robots that are lost have the status INVALID.
 """
 
 from __future__ import annotations

@@ -95,10 +95,12 @@ class Motion(Reported):
 
     @property
     def fallen(self) -> Any:
-        """(..., T), whether the body of the robot's base touches the terrain, or has before."""
-        bodies = self.simulator.slot_bodies
-        down = self.touching[..., (bodies[:, 0] == 1) & (bodies[:, 1] == 0)].any(axis=-1)
-        return np.maximum.accumulate(down, axis=-1)
+        """(..., T), whether the robot lies, or has lain before: the terrain carries a body that others hang on, as they do not
+        on feet and hands."""
+        sim = self.simulator
+        inner = {joint.parent for joint in sim.model.joints} - {-1, 0}
+        lying = np.isin(sim.slot_bodies[:, 0], list(inner)) & (sim.slot_bodies[:, 1] == 0)
+        return np.maximum.accumulate(self.touching[..., lying].any(axis=-1), axis=-1)
 
     def gyroscope(self, frame: str | int) -> Array:
         """(..., T, 3) the angular velocity of a frame, along its axes [rad/s]."""

@@ -73,7 +73,7 @@ SIMULATION = Part(
     measure,
     fill,
 )
-"""`rubbing`: degrees of freedom with dry friction `dry`; `limited`: those with limits, and where in q they are. `nheld`: rows of
-loops, dry friction and limits; `nx`: with three of each possible contact; `nr`: as many as there are at a time."""
+"""`rubbing`: degrees of freedom with dry friction `dry`; `limited`: those with limits, and where in q they are. `nheld`:
+rows of loops, dry friction and limits; `nx`: with three of each possible contact; `nr`: as many as there are at a time."""
 
 TABLES = Tables([TREE, CONSTRAINTS, COLLISIONS, SIMULATION], CONFIGURATIONS, extent, INERTIAS)

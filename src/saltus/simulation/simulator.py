@@ -1,6 +1,6 @@
 """Simulation of robots that touch the world: push, slip, fall, and get up.
 
-A `Simulator` is a robot, a terrain, and what holds the robot together; `step` and `rollout` move it, as contact_step.py says.
+A `Simulator` is a robot, a terrain, and what holds the robot together; `step` and `rollout` move it (contact_step.py).
 Any number of steps of a whole batch of robots is one native call.
 """
 
@@ -59,7 +59,7 @@ class Simulator:
     law: "coulomb", or "convex": what slides lifts off, as in MuJoCo.
     tolerance: of residuals [m/s]; by default 1e-8, in single precision 1e-5.
     self_collision: whether the robot's bodies touch each other.
-    most_contacts: how many hold at a time, at most; by default as many as there may be, up to 48. Those of all robots that
+    most_contacts: how many hold at a time, at most; by default as many as there may be, up to 64. Those of all robots that
         go in one packet count together. Where more are near, those come first that touch, and the status says STOPPED.
     compliance: of contacts [m/N].
     passive: whether springs and dampers of joints act as the model says.
@@ -108,7 +108,7 @@ class Simulator:
         self.model, self.dt, self.method, self.law, self.tolerance = robot, float(dt), method, law, tolerance
         self.scene = Scene(robot, terrain, self_collision, max(MARGIN, FAST * dt))
         slots = len(self.scene.slots)
-        self.most_contacts = min(slots, 48) if most_contacts is None else int(most_contacts)
+        self.most_contacts = min(slots, 64) if most_contacts is None else int(most_contacts)
         if not 0 <= self.most_contacts <= slots:
             raise ValueError(
                 f"Simulator: most_contacts is {most_contacts}, expected 0 to {slots}, the possible contacts"
