@@ -95,8 +95,8 @@ class Motion(Reported):
 
     @property
     def fallen(self) -> Any:
-        """(..., T), whether the robot lies, or has lain before: the terrain carries a body that others hang on, as they do not
-        on feet and hands."""
+        """(..., T), whether the robot lies, or has lain before: the terrain carries a body that others hang on, and not only
+        feet and hands."""
         sim = self.simulator
         inner = {joint.parent for joint in sim.model.joints} - {-1, 0}
         lying = np.isin(sim.slot_bodies[:, 0], list(inner)) & (sim.slot_bodies[:, 1] == 0)
