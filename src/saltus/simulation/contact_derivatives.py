@@ -63,14 +63,14 @@ def polish(w, first, n, law):
 @declare(
     TABLES,
     inputs={"plan": "2 int", "pushed": "npush int"} | PER_STEP | {
-        "at": "npush 3", "push": "npush 3", "tau": "nv", "target": "nq optional", "kp": "nv optional", "kd": "nv optional",
+        "at": "npush 3", "push": "npush 3", "tau": "nv", "kp": "nv", "kd": "nv", "target": "nq optional",
     },
     outputs={"after": "nv", "way": "nv"},
     work=WORK,
     inverts_inertia=True,
 )  # fmt: skip
 def _contact_velocities(
-    tree, plan, pushed, q, v, held, touch, settings, effort, at, push, tau, target, kp, kd, w, after, way
+    tree, plan, pushed, q, v, held, touch, settings, effort, at, push, tau, kp, kd, target, w, after, way
 ):
     """Velocities after a step whose impulses are known, and the way that it leads. `plan`: law, pushes."""
     begin_from(tree, held, w)

@@ -53,12 +53,12 @@ def drive(tree, q, v, h, tau, target, kp, kd, acting, effort, w):
     """Forces of motors, springs and dampers in `rest`, h times their slope in `joint_slope`; of motors alone `pull` and
     `motor_slope`."""
     o = zero(q)
-    if kd is not None:
+    if target is not None:
         for i in range(1, tree.nj):
             difference_joint(tree, i, q, target, w.pull)
     for k in range(tree.nv):
         wanted, own, speed, most = ld(tau, k), o, ld(v, k), ld(effort, k)
-        if kd is not None:
+        if target is not None:
             own = ld(kd, k) + h * ld(kp, k)
             wanted = wanted + ld(kp, k) * w.pull[k] - own * speed
         given = within(wanted, -most, most)
@@ -250,20 +250,16 @@ springs act, and dampers (1 or 0)."""
 
 @declare(
     TABLES,
-    inputs={"plan": "3 int"} | PER_STEP | {
-        "tau": "nv", "target": "nq optional", "kp": "nv optional", "kd": "nv optional",
-    },
+    inputs={"plan": "3 int"} | PER_STEP | {"tau": "nv"},
     outputs={"qs": "nq", "vs": "nv", "taus": "nv", "helds": "nheld", "touches": "nmost 4", "report": "7"},
     work=WORK,
     inverts_inertia=True,
     own_code=HEAVY,
 )  # fmt: skip
-def _contact_step(
-    tree, plan, q, v, held, touch, settings, effort, tau, target, kp, kd, w, qs, vs, taus, helds, touches, report
-):
-    """One step. `plan`: law, method, turns of the solver."""
+def _contact_step(tree, plan, q, v, held, touch, settings, effort, tau, w, qs, vs, taus, helds, touches, report):
+    """One step under torques. `plan`: law, method, turns of the solver."""
     begin_from(tree, held, w)
-    begin_step(tree, q, v, settings, tau, target, kp, kd, effort, 0, plan, held, held, w)
+    begin_step(tree, q, v, settings, tau, None, None, None, effort, 0, plan, held, held, w)
     step_on(tree, plan[0], plan[1], plan[2], q, v, settings, 0, touch, w, qs, vs, taus, report)
     write_impulses(tree, w, helds, touches)
 
@@ -272,7 +268,7 @@ def _contact_step(
     TABLES,
     inputs={"plan": "6 int", "clock": "ticks int", "record": "rows int", "pushed": "npush int"} | PER_STEP | {
         "at": "npush 3", "push": "ticks npush 3",
-        "tau": "ticks nv", "target": "ticks nq optional", "kp": "ticks nv optional", "kd": "ticks nv optional",
+        "tau": "ticks nv", "kp": "ticks nv", "kd": "ticks nv", "target": "ticks nq optional",
     },
     outputs={
         "qs": "rows nq", "vs": "rows nv", "taus": "rows nv", "helds": "rows nheld", "touches": "rows nmost 4",
@@ -283,7 +279,7 @@ def _contact_step(
     own_code=HEAVY,
 )  # fmt: skip
 def _contact_steps(
-    tree, plan, clock, record, pushed, q, v, held, touch, settings, effort, at, push, tau, target, kp, kd, w,
+    tree, plan, clock, record, pushed, q, v, held, touch, settings, effort, at, push, tau, kp, kd, target, w,
     qs, vs, taus, helds, touches, reports,
 ):  # fmt: skip
     """Many steps. `plan`: law, method, turns of the solver, steps for each tick of the clock, steps for each row that is
@@ -298,7 +294,7 @@ def _contact_steps(
             st(worst, k, zero(q))
         for step in range(row * every, (row + 1) * every):
             tick = step // hold
-            if kd is not None:
+            if target is not None:
                 goal, p, d = tail(target, tick * nq), tail(kp, tick * nv), tail(kd, tick * nv)
             now, pull = tail(tau, tick * nv), tail(push, 3 * tick * plan[5])
             begin_step(tree, q, v, settings, now, goal, p, d, effort, plan[5], pushed, at, pull, w)

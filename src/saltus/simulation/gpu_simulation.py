@@ -14,7 +14,7 @@ from saltus.arrays import on_gpu
 from saltus.kernel.gpu_arrays import library_of, moved
 from saltus.simulation.commands import OverTime, PDTargets
 from saltus.simulation.contact_step import _contact_steps
-from saltus.simulation.job import gains_of, limits
+from saltus.simulation.job import gains_of, limits, no_gains
 from saltus.simulation.motion import Motion, Step
 
 if TYPE_CHECKING:
@@ -85,9 +85,11 @@ def _commands(sim: Simulator, tau: Any, steps: int, many: bool) -> list[Any]:
         ticks = targets.shape[-2]
         gains = [gains_of(sim.model, x, name, 2, ticks) for name, x in (("kp", tau.kp), ("kd", tau.kd))]
         added = np.broadcast_to(np.asarray(tau.tau, float), (nv,))
-        return [np.broadcast_to(added, (ticks, nv)).copy(), targets, *(x.copy() for x in gains)]
+        return [np.broadcast_to(added, (ticks, nv)).copy(), *(x.copy() for x in gains), targets]
     if isinstance(tau, OverTime):
-        return [tau.values]
+        values: Any = tau.values
+        return [values, *no_gains(values)]
     if tau is None:
-        return [np.zeros((1, nv))]
-    return [tau[:, None, :] if tau.ndim == 2 and many else tau[None]]
+        return [np.zeros((1, nv)), *no_gains(np.zeros((1, nv)))]
+    rows = tau[:, None, :] if tau.ndim == 2 and many else tau[None]
+    return [rows, *no_gains(rows)]

@@ -92,7 +92,7 @@ class Job:
         return {
             "plan": plan, "clock": np.zeros(ticks, np.int32), "record": rows, "pushed": bodies, "q": q, "v": v, "held": held,
             "touch": touch, "settings": self.settings, "effort": self.effort, "at": at, "push": forces,
-            **dict(zip(("tau", "target", "kp", "kd"), commands, strict=False)),
+            **dict(zip(("tau", "kp", "kd", "target"), commands, strict=False)),
         }  # fmt: skip
 
     def run(
@@ -199,7 +199,7 @@ def _command(model: Model, tau: Any, steps: int, rank: int) -> Command:
         gains = [gains_of(model, x, name, rows.ndim, ticks) for name, x in (("kp", tau.kp), ("kd", tau.kd))]
         added = real_numbers(tau.tau, "tau of the targets")
         added = np.broadcast_to(added, (*added.shape[:-1], nv) if added.ndim else (nv,))[..., None, :]
-        return Command((np.broadcast_to(added, (*added.shape[:-2], ticks, nv)), rows, *gains), True)
+        return Command((np.broadcast_to(added, (*added.shape[:-2], ticks, nv)), *gains, rows), True)
     if isinstance(tau, OverTime):
         values = real_numbers(tau.values, "the values of tau")
         if values.ndim < 2 or values.shape[-1] != nv or values.shape[-2] not in _divisors(steps):
@@ -207,11 +207,18 @@ def _command(model: Model, tau: Any, steps: int, rank: int) -> Command:
                 f"rollout: the values of tau have shape {values.shape}, expected (..., {steps}, {nv}), a row for each step "
                 "or for every so many"
             )
-        return Command((values,), False)
+        return Command((values, *no_gains(values)), False)
     values = np.zeros(nv, np.float32) if tau is None else real_numbers(tau, "tau")
     if values.shape[-1:] != (nv,):
         raise ValueError(f"rollout: tau has shape {values.shape}, expected (..., {nv})")
-    return Command((values[..., None, :],), False)
+    values = values[..., None, :]
+    return Command((values, *no_gains(values)), False)
+
+
+def no_gains(rows: Any) -> tuple[Any, Any]:
+    """What stands for kp and kd of torques in rows (..., ticks, nv)."""
+    none = np.zeros(rows.shape[-2:], np.float32)
+    return none, none
 
 
 def _divisors(steps: int) -> set[int]:

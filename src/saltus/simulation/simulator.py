@@ -232,7 +232,7 @@ class Simulator:
             raise ValueError(f"step_derivatives: mode is {mode!r}, expected 'analytical' or 'fdc'")
         job = self._job(q, v, tau, 1, 1, friction, pushes, start)
         given = job.inputs(0, 1, *job.state)
-        given |= {name: given[name][..., 0, :] for name in ("tau", "target", "kp", "kd") if name in given}
+        given |= {name: given[name][..., 0, :] for name in ("tau", "kp", "kd", "target") if name in given}
         if mode == "fdc":
             return difference_step(self, job.state, given["tau"], tau, friction, pushes)
         solved = self.step(q, v, tau, friction=friction, pushes=pushes, start=start)
