@@ -78,6 +78,8 @@ WITHOUT = {
     "center_of_mass_task": "what a controller asks for must be known",
     "step_derivatives": "rollouts are marked",
     "rollout": "tests/simulation",
+    "find_contacts": "what is there is masked, and a mask is true or false",
+    "in_collision": "true or false, neither of which is a mark",
     "interpolate": "by itself below",
     "ltl": "by itself below",
 }

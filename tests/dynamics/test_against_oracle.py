@@ -312,7 +312,8 @@ def test_structural_zeros(seed: int, bodies: int) -> None:
     assert (np.diag(factors.U) == 1.0).all()
 
 
-NOT_ALGORITHMS = {"LTL", "random_configuration", "torque_regressor"}  # the last one: test_regressor.py
+NOT_ALGORITHMS = {"LTL", "random_configuration", "torque_regressor", "passive_torques", "elastic_energy"}
+"""The last ones: test_regressor.py, test_passive.py."""
 
 
 def test_table_is_complete() -> None:

@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from saltus.arrays import Array, ArrayLike
+from saltus.arrays import Array, ArrayLike, OnInvalid
 from saltus.collision.closest import choose
 from saltus.collision.contacts import find_contacts as fill_contacts
 from saltus.collision.scene import MARGIN, Scene
@@ -107,7 +107,13 @@ def _self_distance(tree, q, most, w, distance):
     st(distance, 0, least_distance(tree, w, ld(most, 0)))
 
 
-def self_distance(model: Model | Scene, q: ArrayLike, *, method: Literal["kernels", "coal"] = "kernels") -> Array:
+def self_distance(
+    model: Model | Scene,
+    q: ArrayLike,
+    *,
+    method: Literal["kernels", "coal"] = "kernels",
+    on_invalid: OnInvalid = "raise",
+) -> Array:
     """How far a robot's colliders are from each other (...) [m], the nearest two of those that may touch, in configurations
     `q` (..., nq); negative where they overlap, infinite where there are none.
 
@@ -120,7 +126,7 @@ def self_distance(model: Model | Scene, q: ArrayLike, *, method: Literal["kernel
     >>> sl.self_distance(robot, q).shape
     (1000,)
     """
-    distance = _distances(model, q, FAR, method)
+    distance = _distances(model, q, FAR, method, on_invalid)
     distance[distance > 0.5 * FAR] = np.inf
     return distance
 
@@ -141,14 +147,14 @@ def in_collision(
     return found
 
 
-def _distances(model: Model | Scene, q: ArrayLike, most: float, method: str) -> Array:
+def _distances(model: Model | Scene, q: ArrayLike, most: float, method: str, on_invalid: OnInvalid = "raise") -> Array:
     check_choice_of(method)
     scene = model if isinstance(model, Scene) else own_scene(model)
     if method == "coal":
         from saltus.collision.by_coal import distances
 
         return distances(scene, np.asarray(q))
-    found: Array = _self_distance.call(scene, (q, most))[..., 0]
+    found: Array = _self_distance.call(scene, (q, most), None, on_invalid)[..., 0]
     return found
 
 
