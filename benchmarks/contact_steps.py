@@ -106,7 +106,7 @@ def main() -> None:
             for form in ("one", "packets"):
                 time = row[f"{form} {which}"]
                 print(f"  {form:8} {which:4} {1e6 * time:7.2f} us  {row['mj_step'] / time:6.2f} x")
-    write(result, options.output, "contact-steps")
+    write(result, options.output, f"contact-steps-{result['machine']['name']}.json")
 
 
 if __name__ == "__main__":
