@@ -35,8 +35,10 @@ LENGTH, ITEMS = 16, 24  # of a tuple
 FLOAT = 16  # the number of a float
 C_CONTIGUOUS, ALIGNED, WRITEABLE = 0x1, 0x100, 0x400
 
-STACK_LIMIT = 131_072
-"""Longest workspace on the stack, in numbers (1 MiB); longer ones go the long way."""
+STACK_LIMIT = 16_384
+"""Longest workspace on the stack, in numbers (128 KiB): threads may have little of it. Longer ones lie on the heap."""
+
+ALIGNED_TO = 64
 
 I8, I32, I64 = ir.IntType(8), ir.IntType(32), ir.IntType(64)
 POINTER = I8.as_pointer()
@@ -251,7 +253,9 @@ class Wrapper:
         return work
 
     def workspace(self) -> Any:
-        return self.on_stack(self.numbers_of(self.algorithm.work), STACK_LIMIT)
+        self.words = self.numbers_of(self.algorithm.work)
+        self.short = self.builder.icmp_signed("<=", self.words, word(STACK_LIMIT))
+        return self.on_stack(self.builder.select(self.short, self.words, word(1)), STACK_LIMIT)
 
     def note(self, k: int, data: Any, length: Any) -> None:
         """Enter argument k, with so many numbers a sample, into the tables."""
@@ -313,7 +317,33 @@ class Wrapper:
             self.builder.call(fill, [data, ir.Constant(I8, 0), self.bytes_of(length), no])
 
     def execute(self, memory: list[Any]) -> Any:
-        return self.call(*memory)
+        """The status: of the call, or -1 where there is no memory."""
+        builder = self.builder
+        with builder.if_else(self.short) as (on_stack, on_heap):
+            with on_stack:
+                found = [(self.call(*memory), builder.block)]
+            with on_heap:
+                size = builder.add(builder.mul(self.words, word(8)), word(ALIGNED_TO))
+                heap = builder.call(self.external("malloc", POINTER, I64), [size])
+                lacking = builder.icmp_signed("==", builder.ptrtoint(heap, I64), word(0))
+                with builder.if_else(lacking, likely=False) as (none, some):
+                    with none:
+                        inner = [(word(-1), builder.block)]
+                    with some:
+                        start = builder.and_(
+                            builder.add(builder.ptrtoint(heap, I64), word(ALIGNED_TO - 1)), word(-ALIGNED_TO)
+                        )
+                        inner.append((self.call(*memory[:-1], builder.inttoptr(start, POINTER)), builder.block))
+                        builder.call(self.external("free", ir.VoidType(), POINTER), [heap])
+                found.append((self.met(inner), builder.block))
+        return self.met(found)
+
+    def met(self, ways: list[tuple[Any, Any]]) -> Any:
+        """The number that comes along whichever way."""
+        joined = self.builder.phi(I64)
+        for value, block in ways:
+            joined.add_incoming(value, block)
+        return joined
 
     def finish(self, memory: list[Any], results: list[Any], fresh: bool) -> None:
         """Run, and return the results (new references), or the status if it is not 0."""
