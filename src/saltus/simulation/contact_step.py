@@ -25,7 +25,7 @@ from saltus.constraints.report import Status
 from saltus.constraints.system import AXES, BODIES, collect_bodies, move_bodies
 from saltus.dynamics.ltl import factor, solve_lower, solve_upper
 from saltus.dynamics.passive import spring_torque
-from saltus.kernel import declare, fabs, kernel, ld, less, lift, maximum, rolled, select, st, tail, zero
+from saltus.kernel import declare, fabs, kernel, ld, less, lift, maximum, rolled, select, some, st, tail, zero
 from saltus.model.manifold import difference_joint, step_joint
 from saltus.model.tree import HEAVY
 from saltus.simulation.coasting import coast, find_way, turn_along
@@ -49,25 +49,41 @@ WORK = ROW_WORK.extended(
 
 
 @kernel
-def drive(tree, q, v, h, tau, target, kp, kd, acting, effort, w):
-    """Forces of motors, springs and dampers in `rest`, h times their slope in `joint_slope`; of motors alone `pull` and
-    `motor_slope`."""
-    o = zero(q)
+def drive(tree, q, v, h, tau, target, kp, kd, w):
+    """What motors are told to give, `pull`, and how much less as v+ grows, `motor_slope`."""
     if target is not None:
         for i in range(1, tree.nj):
             difference_joint(tree, i, q, target, w.pull)
     for k in range(tree.nv):
-        wanted, own, speed, most = ld(tau, k), o, ld(v, k), ld(effort, k)
+        wanted, own = ld(tau, k), zero(q)
         if target is not None:
             own = ld(kd, k) + h * ld(kp, k)
-            wanted = wanted + ld(kp, k) * w.pull[k] - own * speed
-        given = within(wanted, -most, most)
-        own = select(less(o, fabs(wanted - given)), o, own)
-        w.pull[k], w.motor_slope[k] = given, own
+            wanted = wanted + ld(kp, k) * w.pull[k] - own * ld(v, k)
+        w.pull[k], w.motor_slope[k] = wanted, own
+
+
+@kernel
+def hold_back(tree, v, effort, w):
+    """Motors that would give more than they can while the robot moves to `speed` give what they can; 1 if there are any."""
+    found = zero(v)
+    for k in range(tree.nv):
+        most = ld(effort, k)
+        given = w.pull[k] - w.motor_slope[k] * (w.speed[k] - ld(v, k))
+        weak = less(most, fabs(given))
+        w.pull[k] = select(weak, within(given, -most, most), w.pull[k])
+        w.motor_slope[k] = select(weak, zero(v), w.motor_slope[k])
+        found = select(weak, lift(1.0, found), found)
+    return found
+
+
+@kernel
+def load_joints(tree, q, v, h, acting, w):
+    """Forces of motors, springs and dampers in `rest`, h times their slope in `joint_slope`."""
+    for k in range(tree.nv):
         spring, damper = ld(acting, 0), ld(acting, 1) * tree.damping[k]
         slope = spring * (h * tree.spring[k]) + damper
-        w.rest[k] = given + spring * spring_torque(tree, k, q) - slope * speed
-        w.joint_slope[k] = h * (own + slope)
+        w.rest[k] = w.pull[k] + spring * spring_torque(tree, k, q) - slope * ld(v, k)
+        w.joint_slope[k] = h * (w.motor_slope[k] + slope)
 
 
 @kernel
@@ -222,9 +238,19 @@ def step_on(tree, law, method, rounds, q, v, settings, age, touch, w, new_q, new
 @kernel
 def begin_step(tree, q, v, settings, tau, target, kp, kd, effort, count, pushed, at, push, w):
     """Up to v_free."""
+    drive(tree, q, v, ld(settings, 0), tau, target, kp, kd, w)
+    leave(tree, q, v, settings, count, pushed, at, push, w)
+    if target is not None:
+        if some(less(0.5, hold_back(tree, v, effort, w))):
+            leave(tree, q, v, settings, count, pushed, at, push, w)
+
+
+@kernel
+def leave(tree, q, v, settings, count, pushed, at, push, w):
+    """v_free, by what motors give."""
     h = ld(settings, 0)
     move_bodies(tree, q, v, w)
-    drive(tree, q, v, h, tau, target, kp, kd, tail(settings, 5), effort, w)
+    load_joints(tree, q, v, h, tail(settings, 5), w)
     push_bodies(tree, count, pushed, at, push, w)
     collect_bodies(tree, q, w.rest, w, w.M, w.rest)
     move_freely(tree, v, h, w)
