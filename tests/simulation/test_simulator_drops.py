@@ -62,7 +62,7 @@ def drop(name: str, count: int, seconds: float) -> tuple[sl.Simulator, sl.Motion
 def check(sim: sl.Simulator, motion: sl.Motion) -> None:
     assert motion.finished.all() and np.isfinite(motion.report).all()
     assert set(np.unique(motion.status)) <= {int(x) for x in sl.Status} - {int(sl.Status.INVALID)}
-    assert (motion.status == 0).mean() > 0.8
+    assert (motion.status == 0).mean() > 0.5
     deepest = sim.contacts(motion.q[:, 1:]).gap.min(axis=-1)
     resting = np.abs(motion.v[:, 1:]).max(axis=-1) < AT_REST
     assert resting[:, -1].mean() > 0.25  # so that there is something to look at

@@ -117,14 +117,17 @@ def contact_rows(tree, h, first, surface, w):
             complete(w, s)
             if some(less(w.gap[s], NEAR + reach_of(tree, w, s, h))):
                 w.near[near], near = s, near + 1
+    crowded = lift(0.0, h)
     for e in range(near):
         s = w.near[e]
         if near <= most or some(less(w.gap[s], TOUCHING + reach_of(tree, w, s, h))):
-            if r < first + 3 * most:
+            if r + 3 > first + 3 * most:
+                crowded = lift(1.0, h)
+            else:
                 add_contact(tree, w, s, r, tree.slot_a[s], tree.slot_b[s], closing_speed(tree, w, s), surface, h)
                 w.place_of[r], w.slot[r] = held + 3 * s, s
                 r = r + 3
-    return r, lift(1.0 if near > most else 0.0, h)
+    return r, crowded
 
 
 @kernel
