@@ -16,7 +16,7 @@ def has_gpu() -> bool:
 
 
 def main() -> None:
-    constraints = ("constrained", "precision", "osim", "scaling", "convergence", "operations", "contact_problems")
+    constraints = ("constrained", "precision", "osim", "scaling", "convergence", "operations", "contact_problems", "contact_steps")
     derivatives = ("derivatives", "derivative_errors", "derivative_effort", "lifting")
     plots = ("plot", "plot_constraints", "plot_derivatives", "plot_lifting")
     for module in ("cpu", "startup", *constraints, *derivatives, *(["cuda"] if has_gpu() else []), *plots):
