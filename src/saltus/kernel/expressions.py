@@ -241,8 +241,8 @@ class Expressions(Code):
 
     def vectors(self, node: ast.BinOp, a: Any, b: Any) -> Any:
         """What quads have definitions of, where they are tuples."""
-        if a.type == b.type == VECTOR and isinstance(node.op, (ast.Add, ast.Sub)):
-            return self.arithmetic("fadd" if isinstance(node.op, ast.Add) else "fsub", a, b, VECTOR)
+        if a.type == b.type == VECTOR and isinstance(node.op, (ast.Add, ast.Sub, ast.Mult)):
+            return self.arithmetic(str(OPERATORS[type(node.op)][1]), a, b, VECTOR)
         if a.type == VECTOR and is_plain(b) and isinstance(node.op, ast.Mult):
             return self.arithmetic("fmul", a, Value(VECTOR, self.real(b, VECTOR)), VECTOR)
         self.refuse(node, f"the language has no {described(node.op)} of {a.type} and {b.type}")

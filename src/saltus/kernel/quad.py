@@ -25,6 +25,8 @@ def _(x, y): return Quad(x.a + y.a, x.b + y.b, x.c + y.c, x.d + y.d)
 def _(x, y): return Quad(x.a - y.a, x.b - y.b, x.c - y.c, x.d - y.d)
 @defines(operator.mul, Quad, None)
 def _(x, s): return Quad(x.a * s, x.b * s, x.c * s, x.d * s)
+@defines(operator.mul, Quad, Quad)
+def _(x, y): return Quad(x.a * y.a, x.b * y.b, x.c * y.c, x.d * y.d)
 # fmt: on
 
 

@@ -1,0 +1,1 @@
+"""Whole-body control: quadratic programs with friction cones, tasks, controllers, inverse kinematics."""

@@ -1,0 +1,111 @@
+"""Friction cones in an interior point method, and projections on them.
+
+    s = (mu f_z, f_x, f_y) in the second-order cone,      s_0 >= |(s_1, s_2)|
+
+A pair of interior points s and z (of a force and of its multiplier) has one scaling W, symmetric, with W z = W^-1 s = lambda:
+
+    W = eta (w_0, w_1^T; w_1, I + w_1 w_1^T / (1 + w_0)),      W^-2 = eta^-2 (2 (J w)(J w)^T - J),      J = diag(1, -1, -1)
+
+The product of the cone's algebra: u o v = (u . v, u_0 v_1 + v_0 u_1), with the identity e = (1, 0, 0).
+
+Reference: L. Vandenberghe, The CVXOPT linear and quadratic cone program solvers (2010), sections 4 and 5; the projection:
+B. Acosta, FCCQP (2024), equation 8, here right also where f_z = 0 and the tangents are not, and between limits of f_z.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from saltus.kernel import Scalar, kernel, less, lift, maximum, minimum, select, sqrt
+from saltus.spatial.algebra import Sym3, Vec3
+
+NOTHING = 1e-30
+"""Added to lengths by which is divided."""
+
+
+class Scaling(NamedTuple):
+    w: Vec3
+    eta: Scalar
+
+
+@kernel
+def minkowski(x, y):
+    return x.x * y.x - x.y * y.y - x.z * y.z
+
+
+@kernel
+def root(x):
+    """sqrt(x^T J x), of a point in the cone."""
+    across = sqrt(x.y * x.y + x.z * x.z)
+    return sqrt(maximum((x.x - across) * (x.x + across), lift(NOTHING, across)))
+
+
+@kernel
+def scaling(s, z):
+    a, b = root(s), root(z)
+    inverse_a, inverse_b = 1.0 / a, 1.0 / b
+    p, q = s * inverse_a, z * inverse_b
+    gamma = 0.5 / sqrt(0.5 * (1.0 + p.x * q.x + p.y * q.y + p.z * q.z))
+    return Scaling(Vec3((p.x + q.x) * gamma, (p.y - q.y) * gamma, (p.z - q.z) * gamma), sqrt(a * inverse_b))
+
+
+@kernel
+def scaled(W, x):
+    """W x"""
+    w = W.w
+    across = w.y * x.y + w.z * x.z
+    along = x.x + across / (1.0 + w.x)
+    return Vec3(w.x * x.x + across, x.y + w.y * along, x.z + w.z * along) * W.eta
+
+
+@kernel
+def unscaled(W, x):
+    """W^-1 x"""
+    return scaled(Scaling(Vec3(W.w.x, -W.w.y, -W.w.z), 1.0 / W.eta), x)
+
+
+@kernel
+def circle(x, y):
+    """x o y"""
+    return Vec3(x.x * y.x + x.y * y.y + x.z * y.z, x.x * y.y + y.x * x.y, x.x * y.z + y.x * x.z)
+
+
+@kernel
+def circle_solved(x, y):
+    """The u with x o u = y."""
+    along = minkowski(x, y) / (minkowski(x, x) + NOTHING)
+    inverse = 1.0 / (x.x + NOTHING)
+    return Vec3(along, (y.y - along * x.y) * inverse, (y.z - along * x.z) * inverse)
+
+
+@kernel
+def way_out(x, dx):
+    """1 / t, for the t at which x + t dx leaves the cone; 0 or less if it does not."""
+    inverse = 1.0 / root(x)
+    u = x * inverse
+    rho = minkowski(u, dx) * inverse
+    along = (dx.x * inverse + rho) / (1.0 + u.x)
+    y, z = dx.y * inverse - along * u.y, dx.z * inverse - along * u.z
+    return sqrt(y * y + z * z) - rho
+
+
+@kernel
+def barrier_block(mu, W):
+    """W^-2 as seen by (f_x, f_y, f_z)."""
+    w, k = W.w, 1.0 / (W.eta * W.eta)
+    k2, m = 2.0 * k, mu * k
+    a = -2.0 * m * w.x
+    return Sym3(
+        xx=k2 * w.y * w.y + k, xy=k2 * w.y * w.z, xz=a * w.y,
+        yy=k2 * w.z * w.z + k, yz=a * w.z, zz=mu * m * (2.0 * w.x * w.x - 1.0),
+    )  # fmt: skip
+
+
+@kernel
+def projected(mu, low, high, f):
+    """The force that is nearest to f = (f_x, f_y, f_z) in the cone, and with f_z between limits."""
+    length = sqrt(f.x * f.x + f.y * f.y)
+    edge = (f.z + mu * length) / (1.0 + mu * mu)
+    z = minimum(maximum(select(less(mu * f.z, length), edge, f.z), maximum(low, lift(0.0, length))), high)
+    share = minimum(mu * z / (length + NOTHING), lift(1.0, length))
+    return Vec3(f.x * share, f.y * share, z)
