@@ -1,0 +1,173 @@
+"""Whole-body QPs: inverse dynamics of real robots that stand on points with friction, as `fccqp` is given them.
+
+    minimise 1/2 x'Qx + c'x    subject to    A x = b,    |(f_x, f_y)| <= friction f_z,    lower <= x <= upper
+
+with x = (accelerations a, torques u of the motors, forces f of the contacts, slacks s of the contacts), dynamics and soft
+contacts (FCCQP, equations 10b and 10d) for equalities
+
+    M a - S u - J'f = -h,        J a + s = -dJ/dt v
+
+and what the tasks miss, weighted, for the cost. All matrices are of saltus' own dynamics; states, commands, limits and what
+is redundant come from a seed.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+import saltus as sl
+from saltus.arrays import Array
+
+
+class Problem(NamedTuple):
+    """One QP, or many of the same cones with a leading axis on everything else."""
+
+    Q: Array  # (..., n, n)
+    c: Array  # (..., n)
+    A: Array  # (..., m, n)
+    b: Array  # (..., m)
+    cones: Array  # (nc, 3), where f_x, f_y and f_z of each contact are in x
+    friction: Array  # (..., nc)
+    lower: Array  # (..., n)
+    upper: Array  # (..., n)
+
+    def __getitem__(self, k):  # type: ignore[no-untyped-def, override]
+        """Problem k of many, or a slice of them."""
+        return Problem(**{name: value if name == "cones" else value[k] for name, value in self._asdict().items()})
+
+
+class Weights(NamedTuple):
+    """Of squares, halved. Those of a walk of Cassie (FCCQP, section 4), with a posture for the swing foot."""
+
+    center: float = 10.0
+    base: float = 4.0  # its angular acceleration
+    posture: float = 0.1
+    slack: float = 80.0
+    acceleration: float = 1e-8
+    torque: float = 1e-6
+    force: float = 1e-8
+
+
+# ------------------------------------------------------------------------------------------------------------ robots
+
+
+def sole(length: float, width: float, middle: float = 0.0, height: float = 0.0) -> Array:
+    """The corners of a sole in the frame of its foot (4, 3) [m]."""
+    return np.array([[middle + x * length / 2, y * width / 2, height] for x in (1, -1) for y in (1, -1)])
+
+
+POINT = np.zeros((1, 3))
+
+CORNERS = {
+    "bolt": POINT,  # 1.3 kg on two legs
+    "solo12": POINT,  # 2.5 kg on four
+    "anymal": POINT,  # 30 kg on four
+    "g1": sole(0.17, 0.06, 0.035, -0.035),  # 33 kg on two
+    "talos": sole(0.2, 0.12),  # 90 kg on two
+}
+"""Where each foot of a robot touches the ground, in the foot's frame [m]."""
+
+
+@cache
+def robot_of(name: str) -> sl.Model:
+    return sl.load_robot(name)
+
+
+def contact_points(name: str) -> list[tuple[str, Array]]:
+    """Frame and place in it of all that can touch the ground, a point of each foot first."""
+    return [(foot, place) for place in CORNERS[name] for foot in sl.robot_frames(name).feet]
+
+
+def point_rows(model: sl.Model, q: Array, v: Array, frame: str, place: Array) -> tuple[Array, Array]:
+    """J (..., 3, nv) and dJ/dt v (..., 3) of a point of a frame, along the world's axes."""
+    R = sl.frame_placement(model, q, frame)[..., :3, :3]
+    J = sl.frame_jacobian(model, q, frame, "local_world_aligned")
+    velocity = np.einsum("...ij,...j->...i", J, v)
+    drift = sl.frame_acceleration(model, q, v, np.zeros_like(v), frame, "local_world_aligned")
+    arm, turn = R @ place, velocity[..., 3:]
+    turned = np.cross(np.swapaxes(J[..., 3:, :], -1, -2), arm[..., None, :])
+    about = drift[..., :3] + np.cross(turn, velocity[..., :3])  # the classical acceleration of the frame's origin
+    drift = about + np.cross(drift[..., 3:], arm) + np.cross(turn, np.cross(turn, arm))
+    return J[..., :3, :] + np.swapaxes(turned, -1, -2), drift
+
+
+def random_states(model: sl.Model, rng: np.random.Generator, count: int, spread: float, speed: float) -> tuple[Array, Array]:
+    """Configurations about standing, by so many radians, and velocities [m/s, rad/s]."""
+    standing = model.reference_configurations["standing"]
+    q = sl.integrate(model, np.tile(standing, (count, 1)), spread * rng.normal(size=(count, model.nv)))
+    return q, speed * rng.normal(size=(count, model.nv))
+
+
+# ---------------------------------------------------------------------------------------------------------- problems
+
+
+def inverse_dynamics(
+    name: str,
+    states: tuple[Array, Array],
+    points: list[tuple[str, Array]],
+    commands: dict[str, Array],
+    weights: Weights = Weights(),  # noqa: B008
+    normals: Array | None = None,
+) -> Problem:
+    """The QPs of states (B, ...): commands are accelerations `center` (B, 3), `base` (B, 3) and `posture` (B, nu); normals
+    (nc, 3) of the ground at each point, upwards if none are given."""
+    model, (q, v) = robot_of(name), states
+    motors = sl.motors_of(model)
+    batch, nv, nu, nf = len(q), model.nv, len(motors), 3 * len(points)
+    a, u, f, s = np.split(np.arange(nv + nu + 2 * nf), np.cumsum([nv, nu, nf]))
+    n, m = nv + nu + 2 * nf, nv + nf
+
+    rows = [point_rows(model, q, v, frame, place) for frame, place in points]
+    if normals is not None:  # to axes of which the third is the normal
+        turns = [Rotation.align_vectors([[0.0, 0.0, 1.0]], [normal])[0].as_matrix() for normal in normals]
+        rows = [(turn @ J, drift @ turn.T) for turn, (J, drift) in zip(turns, rows, strict=True)]
+    J, drift = np.concatenate([J for J, _ in rows], 1), np.concatenate([drift for _, drift in rows], 1)
+
+    A, b = np.zeros((batch, m, n)), np.zeros((batch, m))
+    A[:, :nv, a], A[:, motors, u] = sl.crba(model, q), -1.0
+    A[:, :nv, f] = -np.swapaxes(J, 1, 2)
+    A[:, nv:, a], A[:, np.arange(nv, m), s] = J, 1.0
+    b[:, :nv], b[:, nv:] = -sl.nonlinear_effects(model, q, v), -drift
+
+    center, turning = np.asarray(sl.center_of_mass_jacobian(model, q)), np.zeros((3, nv))
+    turning[:, 3:6] = np.eye(3)  # of a free flyer, about the body's own axes
+    tasks = (
+        (weights.center, center, commands["center"] - sl.centroidal_momentum_drift(model, q, v)[:, :3] / model.total_mass),
+        (weights.base, turning, commands["base"]),
+        (weights.posture, np.eye(nv)[motors], commands["posture"]),
+    )
+    Q, c = np.zeros((batch, n, n)), np.zeros((batch, n))
+    for weight, task, goal in tasks:
+        Q[:, :nv, :nv] += weight * np.swapaxes(task, -1, -2) @ task
+        c[:, :nv] -= weight * np.einsum("...ij,...i->...j", task, goal)
+    for which, weight in ((a, weights.acceleration), (u, weights.torque), (f, weights.force), (s, weights.slack)):
+        Q[:, which, which] += weight
+
+    upper = np.full((batch, n), np.inf)
+    upper[:, u] = model.effort_limit[motors]
+    return Problem(Q, c, A, b, f.reshape(-1, 3), np.full((batch, len(points)), 0.6), -upper, upper)
+
+
+def random_commands(name: str, rng: np.random.Generator, count: int, push: float) -> dict[str, Array]:
+    """Accelerations that tasks ask for; `push`: those of the centre of mass along the ground [m/s^2]."""
+    return {
+        "center": rng.normal(size=(count, 3)) * [push, push, 2.0],
+        "base": 5.0 * rng.normal(size=(count, 3)),
+        "posture": 20.0 * rng.normal(size=(count, len(sl.motors_of(robot_of(name))))),
+    }
+
+
+FAMILIES = {"anymal": 5.0, "talos": 2.0}
+"""The robots that stand on all their points, and how hard their centre of mass is pushed about [m/s^2]."""
+
+
+def family(name: str, count: int, seed: int = 0) -> Problem:
+    """ANYmal: 54 variables, 30 equalities, 4 contacts. Talos: 118, 62, 8."""
+    rng = np.random.default_rng(seed)
+    states = random_states(robot_of(name), rng, count, 0.1, 0.3)
+    commands = random_commands(name, rng, count, FAMILIES[name])
+    return inverse_dynamics(name, states, contact_points(name), commands)
