@@ -171,3 +171,81 @@ def family(name: str, count: int, seed: int = 0) -> Problem:
     states = random_states(robot_of(name), rng, count, 0.1, 0.3)
     commands = random_commands(name, rng, count, FAMILIES[name])
     return inverse_dynamics(name, states, contact_points(name), commands)
+
+
+def random_problem(seed: int) -> Problem:
+    """One of all sorts, feasible: any of the robots on 1 to 8 points, some of them the same, on level or tilted ground; contacts
+    soft or hard, rough or without friction, loaded between limits or switched off; limits of torques and accelerations loose,
+    tight, or none; equalities twice."""
+    rng = np.random.default_rng([16, seed])
+    name = list(CORNERS)[seed % len(CORNERS)]
+    points = contact_points(name)
+    chosen = rng.permutation(len(points))[: 1 + seed // len(CORNERS) % 8]
+    chosen = np.r_[chosen, rng.integers(len(points), size=1 + seed // len(CORNERS) % 8 - len(chosen))]
+    normals = [0.0, 0.0, 1.0] + rng.choice([0.0, 0.3]) * rng.normal(size=(len(chosen), 3))
+    weights = Weights(
+        posture=10.0 ** rng.uniform(-3, 0),
+        slack=10.0 ** rng.uniform(0, 3),
+        acceleration=10.0 ** rng.uniform(-8, -4),
+        torque=rng.choice([0.0, 1e-6, 1e-3]),
+        force=10.0 ** rng.uniform(-8, -4),
+    )
+    states = random_states(robot_of(name), rng, 1, rng.choice([0.02, 0.1, 0.3]), rng.choice([0.0, 0.3, 2.0]))
+    commands = random_commands(name, rng, 1, rng.choice([0.5, 3.0, 10.0]))
+    problem = inverse_dynamics(name, states, [points[k] for k in chosen], commands, weights, normals)[0]
+    if rng.random() < 0.3:
+        problem = hard(problem)
+    problem = limited(problem, rng)
+    return redundant(problem, rng) if rng.random() < 0.3 else problem
+
+
+def hard(problem: Problem) -> Problem:
+    """Without slacks: contact points do not accelerate. Those of one body that is over-determined, as far as it can be."""
+    n = problem.cones[-1, 2] + 1
+    A, rows = problem.A[:, :n], problem.A.shape[0] - problem.cones.size
+    b = problem.b.copy()
+    b[rows:] = A[rows:] @ np.linalg.pinv(A[rows:], rtol=1e-9) @ b[rows:]
+    cut = (problem.Q[:n, :n], problem.c[:n], A, b, problem.cones, problem.friction)
+    return Problem(*cut, problem.lower[:n], problem.upper[:n])
+
+
+def limited(problem: Problem, rng: np.random.Generator) -> Problem:
+    """With friction and limits about some point, which is then known to be feasible."""
+    Q, c, A, b, cones, _, lower, upper = problem
+    count, weight = len(cones), 9.81 * A[0, 0]
+    motors = np.flatnonzero(np.isfinite(upper))
+    joints = np.arange(6, motors[0])
+    friction = rng.uniform(0.2, 1.0, count) * (rng.random(count) > 0.1)
+    low = rng.choice([-np.inf, 0.0, 0.02 * weight], count)
+    high = rng.choice([np.inf, np.inf, 0.2 * weight, weight], count)
+    high[rng.random(count) < 0.1] = 0.0  # switched off
+    low = np.minimum(low, high)
+
+    point, floor, angle = np.zeros(len(c)), np.maximum(low, 0.0), rng.uniform(0.0, 2.0 * np.pi, count)
+    normal = floor + rng.uniform(0.1, 0.9, count) * np.minimum(high - floor, weight / count)
+    across = 0.5 * friction * normal
+    point[cones] = np.stack([across * np.cos(angle), across * np.sin(angle), normal], -1)
+    others = np.setdiff1d(np.arange(len(c)), cones)
+    point[others] = np.linalg.lstsq(A[:, others], b - A @ point)[0]
+
+    effort = np.maximum(rng.choice([1.0, 0.3, 0.1]) * upper[motors], 1.05 * np.abs(point[motors]))
+    lower, upper = lower.copy(), upper.copy()
+    lower[cones[:, 2]], upper[cones[:, 2]] = low, high
+    lower[motors], upper[motors] = -effort, effort
+    if rng.random() < 0.2:
+        upper[motors] = np.inf
+    if rng.random() < 0.3:
+        some = joints[rng.random(len(joints)) < 0.5]
+        reach = 10.0 ** rng.uniform(-1, 2, (2, len(some)))
+        lower[some], upper[some] = point[some] - reach[0], point[some] + reach[1]
+    if rng.random() < 0.2:
+        fixed = motors[rng.random(len(motors)) < 0.2]
+        lower[fixed] = upper[fixed] = point[fixed]
+    return Problem(Q, c, A, b, cones, friction, lower, upper)
+
+
+def redundant(problem: Problem, rng: np.random.Generator) -> Problem:
+    """With the same equalities again: some of their rows, and sums of rows."""
+    rows = len(problem.b)
+    again = np.vstack([np.eye(rows)[rng.integers(rows, size=4)], rng.normal(size=(2, rows))])
+    return problem._replace(A=np.vstack([problem.A, again @ problem.A]), b=np.r_[problem.b, again @ problem.b])
