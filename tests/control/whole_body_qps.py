@@ -95,7 +95,9 @@ def point_rows(model: sl.Model, q: Array, v: Array, frame: str, place: Array) ->
     return J[..., :3, :] + np.swapaxes(turned, -1, -2), drift
 
 
-def random_states(model: sl.Model, rng: np.random.Generator, count: int, spread: float, speed: float) -> tuple[Array, Array]:
+def random_states(
+    model: sl.Model, rng: np.random.Generator, count: int, spread: float, speed: float
+) -> tuple[Array, Array]:
     """Configurations about standing, by so many radians, and velocities [m/s, rad/s]."""
     standing = model.reference_configurations["standing"]
     q = sl.integrate(model, np.tile(standing, (count, 1)), spread * rng.normal(size=(count, model.nv)))
@@ -136,7 +138,11 @@ def inverse_dynamics(
     center, turning = np.asarray(sl.center_of_mass_jacobian(model, q)), np.zeros((3, nv))
     turning[:, 3:6] = np.eye(3)  # of a free flyer, about the body's own axes
     tasks = (
-        (weights.center, center, commands["center"] - sl.centroidal_momentum_drift(model, q, v)[:, :3] / model.total_mass),
+        (
+            weights.center,
+            center,
+            commands["center"] - sl.centroidal_momentum_drift(model, q, v)[:, :3] / model.total_mass,
+        ),
         (weights.base, turning, commands["base"]),
         (weights.posture, np.eye(nv)[motors], commands["posture"]),
     )
@@ -174,9 +180,9 @@ def family(name: str, count: int, seed: int = 0) -> Problem:
 
 
 def random_problem(seed: int) -> Problem:
-    """One of all sorts, feasible: any of the robots on 1 to 8 points, some of them the same, on level or tilted ground; contacts
-    soft or hard, rough or without friction, loaded between limits or switched off; limits of torques and accelerations loose,
-    tight, or none; equalities twice."""
+    """One of all sorts, feasible: any of the robots on 1 to 8 points, some of them the same, on level or tilted ground;
+    contacts soft or hard, rough or without friction, loaded between limits or switched off; limits of torques and
+    accelerations loose, tight, or none; equalities twice."""
     rng = np.random.default_rng([16, seed])
     name = list(CORNERS)[seed % len(CORNERS)]
     points = contact_points(name)
