@@ -36,13 +36,13 @@ def objective(problem: Problem, x: Array) -> float:
     return float(x @ (0.5 * problem.Q @ x + problem.c))
 
 
-def missed(problem: Problem, x: Array, y: Array, z: Array) -> tuple[Missed, Missed]:
-    """The conditions, absolute and relative. Not a number is in no order: what holds it is missed by an infinity."""
+def missed(problem: Problem, x: Array, y: Array, z: Array, pyramid: bool = False) -> tuple[Missed, Missed]:
+    """The conditions, absolute and relative; of cones, or of the pyramids with four sides that lie in them."""
     Q, c, A, b, *_ = problem
     if not all(np.isfinite(each).all() for each in (x, y, z)):
         return Missed(*[np.inf] * 5), Missed(*[np.inf] * 5)
     slopes, sides = (Q @ x, c, A.T @ y, z), (A @ x, b)
-    inside, allowed, support = nearest(problem, x, z)
+    inside, allowed, support = nearest(problem, x, z, pyramid)
     absolute = Missed(
         largest(sum(slopes)),
         largest(sides[0] - sides[1]),
@@ -60,7 +60,7 @@ def largest(x: Array) -> float:
     return float(np.abs(x).max(initial=0.0))
 
 
-def nearest(problem: Problem, x: Array, z: Array) -> tuple[Array, Array, float]:
+def nearest(problem: Problem, x: Array, z: Array, pyramid: bool) -> tuple[Array, Array, float]:
     """A point of C near x, a multiplier near z under which C is bounded, and its sup."""
     *_, cones, friction, lower, upper = problem
     inside = np.clip(x, lower, upper)
@@ -71,9 +71,14 @@ def nearest(problem: Problem, x: Array, z: Array) -> tuple[Array, Array, float]:
     for cone, mu in zip(cones, friction, strict=True):
         low, high = max(lower[cone[2]], 0.0), upper[cone[2]]
         inside[cone[2]] = max(inside[cone[2]], 0.0)
-        push = np.hypot(*x[cone[:2]])
-        inside[cone[:2]] = x[cone[:2]] * min(1.0, mu * inside[cone[2]] / max(push, 1e-300))
-        rate = z[cone[2]] + mu * np.hypot(*z[cone[:2]])  # of z'x, along the edge of the cone that it likes best
+        edge = mu * inside[cone[2]]
+        if pyramid:
+            inside[cone[:2]] = np.clip(x[cone[:2]], -edge / np.sqrt(2), edge / np.sqrt(2))
+            across = float(np.abs(z[cone[:2]]).sum()) / np.sqrt(2)
+        else:
+            inside[cone[:2]] = x[cone[:2]] * min(1.0, edge / max(np.hypot(*x[cone[:2]]), 1e-300))
+            across = np.hypot(*z[cone[:2]])
+        rate = z[cone[2]] + mu * across  # of z'x, along the edge that it likes best
         allowed[cone] = z[cone] - [0.0, 0.0, max(0.0, rate) if np.isinf(high) else 0.0]
         rate = min(0.0, rate) if np.isinf(high) else rate
         support += rate * (high if rate > 0 else low)
