@@ -2,10 +2,11 @@
 
     x_B = beta - T w,    w = x_N        minimise 1/2 x'Qx + c'x    becomes    minimise 1/2 w'Hw + h'w
 
-Gauss and Jordan, on variables that nothing bounds (`free`). First those that stand in one row only: slacks, torques without
-limits. Then each row takes the largest of its free entries; columns change places so that those taken stand in front. Rows
-without free entries are left: if they are not zero they become rows of the reduced program, else they are dropped, and
-whether they agree with the others is seen from the residual of the solution. Zeros are skipped, of A as of Q.
+Gauss and Jordan. First variables that nothing bounds and that stand in one row only: slacks, torques without limits. Then
+each row takes the largest of its entries of other free variables, or else of those with bounds, which become rows of the
+reduced program: lower <= beta - T w <= upper. Columns change places so that those taken stand in front. What is left are rows
+of forces in cones: if they are not zero they become equalities of the reduced program, else they are dropped, and whether they
+agree with the others is seen from the residual of the solution. Zeros are skipped, of A as of Q.
 
 | code | what | shape |
 |---|---|---|
@@ -25,6 +26,8 @@ from saltus.kernel import Layout, Quad, fabs, four, kernel, ld, less, maximum, q
 
 SMALL = 1e-9
 """Entries of a row below this share of its largest one are zero."""
+
+FREE, BOUNDED, LAST = range(3)
 
 ALONE = 1e-3
 """The share of its row's largest entry that a variable must have to be taken for standing in it alone."""
@@ -52,31 +55,33 @@ def stride(n):
 
 @kernel
 def order_columns(w, n, lower, upper, cones, nc):
-    """Free variables first; how many."""
+    """Free variables first, then those with bounds, then those in cones or without a choice; how many of the first, and of
+    the first two sorts."""
     for j in range(n):
-        w.position[j] = 0
+        low, high = ld(lower, j), ld(upper, j)
+        ends = maximum(low + ENDLESS, ENDLESS - high)
+        w.position[j] = FREE if not some(less(0.0, ends)) else BOUNDED if some(less(low, high)) else LAST
     for k in range(3 * nc):
-        w.position[cones[k]] = 1
-    free = 0
-    for j in range(n):
-        if w.position[j] == 0:
-            bounded = maximum(ld(lower, j) + ENDLESS, ENDLESS - ld(upper, j))
-            if not some(less(0.0, bounded)):
-                w.order[free] = j
-                free = free + 1
-            else:
-                w.position[j] = 1
-    last = free
-    for j in range(n):
-        if w.position[j] == 1:
-            w.order[last] = j
-            last = last + 1
-    return free
+        w.position[cones[k]] = LAST
+    free = append(w, n, FREE, 0)
+    bounded = append(w, n, BOUNDED, free)
+    append(w, n, LAST, bounded)
+    return free, bounded
 
 
 @kernel
-def eliminate(w, n, m, A, b, free):
-    """Gauss and Jordan. How many rows were taken."""
+def append(w, n, sort, count):
+    """Columns of a sort behind those that there are; how many there are then."""
+    for j in range(n):
+        if w.position[j] == sort:
+            w.order[count] = j
+            count = count + 1
+    return count
+
+
+@kernel
+def eliminate(w, n, m, A, b, free, bounded):
+    """Gauss and Jordan. How many rows were taken; by variables that stand in them alone; by free ones."""
     E, row, o = w.eliminated, stride(n), zero(w.eliminated)
     for i in range(m):
         big = o
@@ -96,14 +101,23 @@ def eliminate(w, n, m, A, b, free):
             scale_row(w, m, row, steps, i)
             steps = steps + 1
     alone = steps + 0
+    steps = take_rows(w, n, m, row, steps, free)
+    unbounded = steps + 0
+    steps = take_rows(w, n, m, row, steps, bounded)
+    return steps, alone, unbounded
+
+
+@kernel
+def take_rows(w, n, m, row, steps, end):
+    """Each row that was not taken takes the largest of its entries up to a column."""
     for i in range(m):
         if w.taken[i] < 0:
-            k = largest_entry(w, row, i, steps, free)
+            k = largest_entry(w, row, i, steps, end)
             if k >= 0:
                 swap(w, m, row, steps, k)
                 take(w, m, row, steps, i, n)
                 steps = steps + 1
-    return steps, alone
+    return steps
 
 
 @kernel
@@ -120,10 +134,10 @@ def only_row(w, m, row, k):
 
 
 @kernel
-def largest_entry(w, row, i, first, free):
-    """The column of the largest free entry of a row; -1 if there is none in some lane."""
+def largest_entry(w, row, i, first, end):
+    """The column of the largest entry of a row in a range; -1 if there is none in some lane."""
     E, best, found = w.eliminated, zero(w.eliminated), -1
-    for k in range(first, free):
+    for k in range(first, end):
         x = fabs(ld(E, i * row + k))
         if some(less(best, x)):
             best, found = maximum(best, x), k + 0
@@ -198,9 +212,23 @@ def backward(w, m, steps, alone, y):
 
 
 @kernel
-def keep_rows(w, n, m, steps, first):
-    """Rows that are left become equalities of the reduced program, unless they are zero; how many."""
-    E, row, o, rows = w.eliminated, stride(n), zero(w.eliminated), 0
+def keep_rows(w, n, m, unbounded, steps, first, lower, upper):
+    """Rows of the reduced program: variables with bounds that were taken, and rows that are left, unless they are zero. How
+    many of all, and of the first sort; and how many operations all rows have seen."""
+    E, row, o, rows, cleared = w.eliminated, stride(n), zero(w.eliminated), 0, 0
+    for s in range(unbounded, steps):
+        i, v = w.pivot_row[s], w.order[s]
+        for j in range(first):
+            st(w.general, rows * first + j, -ld(E, i * row + steps + j) if j < n - steps else o)
+        there = ld(E, i * row + n)
+        low, high = ld(lower, v), ld(upper, v)
+        w.lower[first + rows] = select(less(-ENDLESS, low), low - there, low)
+        w.upper[first + rows] = select(less(high, ENDLESS), high - there, high)
+        rows = rows + 1
+    taken = rows + 0
+    for i in range(m):
+        if w.taken[i] < 0:
+            cleared = cleared + clear_with(w, n, m, row, steps, steps + cleared, i)
     for i in range(m):
         w.kept[i] = -1
         if w.taken[i] < 0:
@@ -216,7 +244,49 @@ def keep_rows(w, n, m, steps, first):
                 w.lower[first + rows], w.upper[first + rows] = end, end
                 w.kept[i] = rows
                 rows = rows + 1
-    return rows
+    return rows, taken, steps + cleared
+
+
+@kernel
+def clear_with(w, n, m, row, steps, s, i):
+    """Takes the largest entry of a row out of all others that are left, so that those that depend on it become zero; how
+    many steps that was."""
+    E, best, found = w.eliminated, zero(w.eliminated), -1
+    for k in range(steps, n):
+        x = fabs(ld(E, i * row + k))
+        if some(less(best, x)):
+            best, found = maximum(best, x), k + 0
+    done = 0
+    if found >= 0 and not some(less(fabs(ld(E, i * row + found)), SMALL * w.biggest[i])):
+        inverse = 1.0 / ld(E, i * row + found)
+        w.pivot_row[s], done = i, 1
+        for k in range(m):
+            factor = ld(E, k * row + found) * inverse if k != i and w.taken[k] < 0 else zero(E)
+            st(w.factors, s * m + k, factor)
+            if some(less(0.0, fabs(factor))):
+                for j in range(steps // 4 * 4, row, 4):
+                    st(E, k * row + j, ld(E, k * row + j, Quad) - ld(E, i * row + j, Quad) * factor)
+        st(w.factors, s * m + i, 1.0)
+    return done
+
+
+@kernel
+def stiffen(w, left, taken, rows, first, size):
+    """Costs on what rows hold, which change nothing where they are met: H may be singular along them."""
+    H, h, F, most = w.hessian, vector(w, LINEAR, size), w.general, zero(w.hessian)
+    for i in range(left):
+        most = maximum(most, ld(H, i * first + i))
+    for r in range(taken, rows):
+        squares = most * 0.0 + 1e-30
+        for i in range(left):
+            squares = squares + ld(F, r * first + i) * ld(F, r * first + i)
+        cost = most / squares
+        for i in range(left):
+            entry = cost * ld(F, r * first + i)
+            if some(less(0.0, fabs(entry))):
+                h[i] = ld(h, i) - entry * w.lower[first + r]
+                for j in range(0, first, 4):
+                    st(H, i * first + j, ld(H, i * first + j, Quad) + ld(F, r * first + j, Quad) * entry)
 
 
 @kernel
