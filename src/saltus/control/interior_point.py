@@ -138,6 +138,12 @@ def vector(p, k, size):
     return tail(p.vector, k * size)
 
 
+@kernel
+def find_unit(p):
+    one = lift(1.0, zero(p.system))
+    p.unit[0] = select(less(one, one + DOUBLE), lift(UNIT, one), lift(SINGLE_UNIT, one))
+
+
 @rolled
 @kernel
 def minimise(p, n, nf, nc, warm, scale, tolerance, most, begun, allowed):
@@ -148,7 +154,6 @@ def minimise(p, n, nf, nc, warm, scale, tolerance, most, begun, allowed):
     size = first + padded(nf)
     o = zero(p.system)
     one = lift(1.0, o)
-    p.unit[0] = select(less(one, one + DOUBLE), UNIT + o, SINGLE_UNIT + o)
     nb = list_bounded(p, n, nf, first, nc)
     if not warm:
         begin(p, n, nf, nc, first, size, nb)
@@ -180,7 +185,7 @@ def minimise(p, n, nf, nc, warm, scale, tolerance, most, begun, allowed):
         length = select(less(o, length), length, o)
         move(p, nf, nc, first, size, nb, length)
         count = count + going
-    return count, dual, rows, gap, late
+    return count, dual, rows, gap, late, nb
 
 
 @kernel
@@ -604,6 +609,28 @@ def reach(p, nc, size, nb, target):
         p.change[c] = unscaled(W, dz) * is_open
         longest = maximum(longest, maximum(way_out(balance, ds, unit), way_out(balance, dz, unit)) * is_open)
     return longest
+
+
+@kernel
+def room(p, nc, size, first, nb, d):
+    """How much of a change of x stays inside, up to all of it; 0 of one that is not finite."""
+    o, x = zero(p.system), vector(p, PLACE, size)
+    longest = o
+    for k in range(nb):
+        j = p.bounded[k]
+        if j < first:
+            low, high, ds = to_lower(p, j, ld(x, j)), to_upper(p, j, ld(x, j)), ld(d, j)
+            nearest_low, nearest_high = low + 1.0 - p.has_lower[j], high + 1.0 - p.has_upper[j]
+            longest = maximum(longest, -ds * p.has_lower[j] / nearest_low)
+            longest = maximum(longest, ds * p.has_upper[j] / nearest_high)
+    for c in range(nc):
+        s = slack(p, c, x)
+        s = Vec3(s.x + 1.0 - p.open[c], s.y, s.z)
+        longest = maximum(longest, way_out(s, slack(p, c, d), p.unit[0]) * p.open[c])
+    share = minimum(lift(1.0, o), NEARLY / maximum(longest, lift(NOTHING, o)))
+    for i in range(size):
+        share = select(less(fabs(ld(d, i)), lift(ENDLESS, o)), share, o)
+    return share
 
 
 @kernel

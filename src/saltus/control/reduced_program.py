@@ -26,7 +26,9 @@ from saltus.control.interior_point import (
     PULL,
     SLOPE,
     STEP,
+    find_unit,
     minimise,
+    room,
     solve,
     times_hessian,
     vector,
@@ -64,6 +66,7 @@ def _reduced_program(
 ):  # fmt: skip
     """`options`: the most iterations, and ticks of the clock / 1024; `limits`: the tolerance."""
     n, m, nc, begun = tree.sn, tree.sm, tree.sk, ticks()
+    find_unit(w)
     free, bounded = order_columns(w, n, lower, upper, cones, nc)
     steps, alone, unbounded = eliminate(w, n, m, A, b, free, bounded)
     left = n - steps
@@ -79,14 +82,14 @@ def _reduced_program(
     for j in range(n):
         scale = maximum(scale, fabs(ld(c, j)))
     warm = start_x is not None
-    count, _, rest, gap, late = minimise(w, left, rows, nc, warm, scale, tolerance, options[0], begun, options[1] * 1024)
+    count, _, rest, gap, late, nb = minimise(w, left, rows, nc, warm, scale, tolerance, options[0], begun, options[1] * 1024)
     put_together(w, n, m, steps, alone, A, b, x)
     fill_multipliers(w, n, nc, unbounded, steps, first, cones, z)
     for turn in range(REFINED + 1):
         find_multipliers(w, n, m, nc, steps, operations, alone, first, size, cones, Q, c, A, x, y, z)
         if turn == REFINED or not some(less(tolerance, WELL * unsettled(w, n, c, z))):
             break
-        refine(w, n, m, nc, unbounded, steps, first, size, cones, x, z)
+        refine(w, n, nc, nb, unbounded, steps, first, size, x, z)
     st(report, 0, count)
     judge(w, n, m, nc, cones, Q, c, A, b, friction, lower, upper, tolerance, rest, gap, late, x, y, z, report)
 
@@ -200,7 +203,7 @@ def unsettled(w, n, c, z):
 
 
 @kernel
-def refine(w, n, m, nc, unbounded, steps, first, size, cones, x, z):
+def refine(w, n, nc, nb, unbounded, steps, first, size, x, z):
     """A last step of Newton's method, for what rounding has left in H: by the slope of the problem as it was given. It may be
     too small to be seen in x_N, but not in all of x_B."""
     E, row, o, left = w.eliminated, stride(n), zero(w.system), n - steps
@@ -208,7 +211,11 @@ def refine(w, n, m, nc, unbounded, steps, first, size, cones, x, z):
     for k in range(size):
         d[k] = -w.slope[w.order[steps + k]] if k < left else o
     solve(w, size, d)
+    share = room(w, nc, size, first, nb, d)
+    for k in range(size):
+        d[k] = select(less(o, share), ld(d, k) * share, o)
     for k in range(first):
+        vector(w, PLACE, size)[k] = ld(vector(w, PLACE, size), k) + ld(d, k)
         ahead[k] = o
     times_hessian(w, left, first, d, ahead)
     for k in range(left):

@@ -21,11 +21,12 @@ O(n^3).
 
 from __future__ import annotations
 
-from saltus.control.interior_point import ENDLESS, LINEAR, vector
+from saltus.control.interior_point import DOUBLE, ENDLESS, LINEAR, vector
 from saltus.kernel import Layout, Quad, fabs, four, kernel, ld, less, maximum, quad, select, some, st, zero
 
-SMALL = 1e-9
-"""Entries of a row below this share of its largest one are zero."""
+SMALL = 1e5
+"""Entries of a row below so many roundings of its largest ones, those at the beginning and those taken off, are zero; in single
+precision a hundredth of it."""
 
 FREE, BOUNDED, LAST = range(3)
 
@@ -33,6 +34,7 @@ ALONE = 1e-3
 """The share of its row's largest entry that a variable must have to be taken for standing in it alone."""
 
 REDUCTION = Layout(
+    one={"small": None},
     nre={"eliminated": None},
     nrf={"factors": None},
     nrg={"curved": None},
@@ -93,6 +95,7 @@ def eliminate(w, n, m, A, b, free, bounded):
         for k in range(n + 1, row):
             st(E, i * row + k, o)
         w.biggest[i], w.taken[i] = big, -1
+    w.small[0] = w.unit[0] * select(less(DOUBLE, w.unit[0]), SMALL * 0.01 + o, SMALL + o)
     steps = 0
     for k in range(free):
         i = only_row(w, m, row, k)
@@ -101,23 +104,37 @@ def eliminate(w, n, m, A, b, free, bounded):
             scale_row(w, m, row, steps, i)
             steps = steps + 1
     alone = steps + 0
-    steps = take_rows(w, n, m, row, steps, free)
-    unbounded = steps + 0
-    steps = take_rows(w, n, m, row, steps, bounded)
-    return steps, alone, unbounded
-
-
-@kernel
-def take_rows(w, n, m, row, steps, end):
-    """Each row that was not taken takes the largest of its entries up to a column."""
     for i in range(m):
         if w.taken[i] < 0:
-            k = largest_entry(w, row, i, steps, end)
+            k, _ = largest_entry(w, row, i, steps, free)
             if k >= 0:
                 swap(w, m, row, steps, k)
                 take(w, m, row, steps, i, n)
                 steps = steps + 1
-    return steps
+    unbounded = steps + 0
+    searching = True
+    while searching:
+        i, k = best_row(w, m, row, steps, bounded)
+        if k >= 0:
+            swap(w, m, row, steps, k)
+            take(w, m, row, steps, i, n)
+            steps = steps + 1
+        else:
+            searching = False
+    return steps, alone, unbounded
+
+
+@kernel
+def best_row(w, m, row, first, end):
+    """The row, and the column in a range, whose entry is largest beside what rounding has left of its row; -1 if all are
+    zero."""
+    best, found, column = zero(w.eliminated), -1, -1
+    for i in range(m):
+        if w.taken[i] < 0:
+            k, share = largest_entry(w, row, i, first, end)
+            if k >= 0 and some(less(best, share)):
+                best, found, column = maximum(best, share), i + 0, k
+    return found, column
 
 
 @kernel
@@ -135,17 +152,17 @@ def only_row(w, m, row, k):
 
 @kernel
 def largest_entry(w, row, i, first, end):
-    """The column of the largest entry of a row in a range; -1 if there is none in some lane."""
-    E, best, found = w.eliminated, zero(w.eliminated), -1
+    """The column of the largest entry of a row in a range, -1 if there is none in some lane; and its share."""
+    E, best, found, share = w.eliminated, zero(w.eliminated), -1, zero(w.eliminated)
     for k in range(first, end):
         x = fabs(ld(E, i * row + k))
         if some(less(best, x)):
             best, found = maximum(best, x), k + 0
     if found >= 0:
-        x = fabs(ld(E, i * row + found))
-        if some(less(x, SMALL * w.biggest[i])):
+        share = fabs(ld(E, i * row + found)) / w.biggest[i]
+        if some(less(share, w.small[0])):
             found = -1
-    return found
+    return found, share
 
 
 @kernel
@@ -174,13 +191,16 @@ def scale_row(w, m, row, step, i):
 @kernel
 def take(w, m, row, step, i, n):
     """Row i gives the variable of a column, which leaves all other rows."""
-    E = w.eliminated
+    E, big = w.eliminated, zero(w.eliminated)
     scale_row(w, m, row, step, i)
+    for j in range(step, n):
+        big = maximum(big, fabs(ld(E, i * row + j)))
     for k in range(m):
         if k != i:
             factor = ld(E, k * row + step)
             st(w.factors, step * m + k, factor)
             if some(less(0.0, fabs(factor))):
+                w.biggest[k] = maximum(w.biggest[k], big * fabs(factor))
                 for j in range(step // 4 * 4, row, 4):
                     st(E, k * row + j, ld(E, k * row + j, Quad) - ld(E, i * row + j, Quad) * factor)
 
@@ -235,7 +255,7 @@ def keep_rows(w, n, m, unbounded, steps, first, lower, upper):
             big = o
             for k in range(steps, n):
                 big = maximum(big, fabs(ld(E, i * row + k)))
-            there = less(SMALL * w.biggest[i], big)
+            there = less(w.small[0] * w.biggest[i], big)
             if some(there):
                 for j in range(first):
                     x = ld(E, i * row + steps + j) if j < n - steps else o
@@ -257,7 +277,7 @@ def clear_with(w, n, m, row, steps, s, i):
         if some(less(best, x)):
             best, found = maximum(best, x), k + 0
     done = 0
-    if found >= 0 and not some(less(fabs(ld(E, i * row + found)), SMALL * w.biggest[i])):
+    if found >= 0 and not some(less(fabs(ld(E, i * row + found)), w.small[0] * w.biggest[i])):
         inverse = 1.0 / ld(E, i * row + found)
         w.pivot_row[s], done = i, 1
         for k in range(m):
