@@ -32,6 +32,9 @@ from saltus.constraints.impact import Impact
 from saltus.constraints.inverse_dynamics import InverseDynamics
 from saltus.constraints.report import Status
 from saltus.constraints.specialise import specialise
+from saltus.control.task_rows import TaskRows, task_rows
+from saltus.control.task_tables import Target, TaskSet
+from saltus.control.tasks import CenterOfMassTask, FrameTask, MomentumTask, PostureTask
 from saltus.derivatives.aba import ABADerivatives, aba_derivatives
 from saltus.derivatives.centroidal import (
     CenterOfMassDerivatives,
@@ -146,6 +149,7 @@ __all__ = [
     "Actuator",
     "Box",
     "CenterOfMassDerivatives",
+    "CenterOfMassTask",
     "CentroidalMomentumDerivatives",
     "ConstrainedDerivatives",
     "ConstrainedDynamics",
@@ -159,6 +163,7 @@ __all__ = [
     "Frame",
     "FrameAccelerationDerivatives",
     "FrameKind",
+    "FrameTask",
     "FrameVelocityDerivatives",
     "Ground",
     "HeightField",
@@ -176,10 +181,12 @@ __all__ = [
     "Model",
     "ModelBuilder",
     "ModelError",
+    "MomentumTask",
     "Motion",
     "OverTime",
     "PDTargets",
     "ParameterDerivatives",
+    "PostureTask",
     "Push",
     "RNEADerivatives",
     "Ramp",
@@ -194,7 +201,10 @@ __all__ = [
     "Step",
     "StepDerivatives",
     "SurfaceContact",
+    "Target",
     "Task",
+    "TaskRows",
+    "TaskSet",
     "Terrain",
     "Trajectory",
     "UserRows",
@@ -271,6 +281,7 @@ __all__ = [
     "solve_contacts",
     "specialise",
     "step_derivatives",
+    "task_rows",
     "task_torques",
     "torch_function",
     "torque_regressor",
