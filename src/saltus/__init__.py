@@ -32,6 +32,7 @@ from saltus.constraints.impact import Impact
 from saltus.constraints.inverse_dynamics import InverseDynamics
 from saltus.constraints.report import Status
 from saltus.constraints.specialise import specialise
+from saltus.control.inverse_kinematics import Reach, Reached, inverse_kinematics
 from saltus.control.task_rows import TaskRows, task_rows
 from saltus.control.task_tables import Target, TaskSet
 from saltus.control.tasks import CenterOfMassTask, FrameTask, MomentumTask, PostureTask
@@ -190,6 +191,8 @@ __all__ = [
     "Push",
     "RNEADerivatives",
     "Ramp",
+    "Reach",
+    "Reached",
     "RobotFrames",
     "RolloutError",
     "Scene",
@@ -245,6 +248,7 @@ __all__ = [
     "integrate",
     "integrate_jacobians",
     "interpolate",
+    "inverse_kinematics",
     "jacobian",
     "jax_function",
     "joint_accelerations",

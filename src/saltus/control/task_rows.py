@@ -30,12 +30,12 @@ from saltus.dynamics.crba import collect
 from saltus.kernel import Layout, Tables, declare, kernel, ld, less, lift, select, sqrt, st, tail, zero
 from saltus.model.joint_kernels import axis_seen_from, component, joint_placement, lift_vec, placed_after
 from saltus.model.manifold import difference_joint
-from saltus.model.tree import CONFIGURATIONS, TREE, extent
+from saltus.model.tree import CONFIGURATIONS, INERTIAS, TREE, extent
 from saltus.spatial.algebra import SE3, Force, Mat3, Quat, Sym3, Vec2, Vec3, cross, dot, power, transpose
 from saltus.spatial.inertia import Rigid
 from saltus.spatial.lie import log_quaternion
 
-TASK_TABLES = Tables([TREE, TASKS], CONFIGURATIONS, extent)
+TASK_TABLES = Tables([TREE, TASKS], CONFIGURATIONS, extent, INERTIAS)
 
 ROWS = Layout(
     one={"origin": Vec3, "center": Vec3, "mass": None, "center_drift": Vec3, "spin_drift": Vec3},
@@ -285,7 +285,7 @@ def task_rows(
     >>> arm = sl.load_robot("arm")
     >>> tasks = sl.TaskSet(arm, [sl.FrameTask("tool", orientation="", kp=100)])
     >>> q = arm.neutral()
-    >>> up = sl.frame_placement(arm, "tool", q)[:3, 3] + [0, 0, 0.1]
+    >>> up = sl.frame_placement(arm, q, "tool")[:3, 3] + [0, 0, 0.1]
     >>> rows = sl.task_rows(tasks, q, np.zeros(arm.nv), tasks.references(tool=up))
     >>> rows.R.shape, rows.goal.round(6) + 0.0
     ((3, 7), array([ 0.,  0., 10.]))

@@ -1,7 +1,7 @@
 """What kernels see of a list of tasks, and how references are packed for them.
 
 Any list of tasks runs in the same compiled kernels: `TASKS` is a part of what they see, of whatever has a `task_set`. Tasks
-stand in the order of their priority, so that the rows of a level are together.
+stand in the order of their priority, postures last, so that the rows of a level are together.
 
 References of a task lie one after the other: the value wanted, its rate, its acceleration.
 
@@ -30,6 +30,7 @@ from saltus.kernel.tables import FilledPart, filled_part
 from saltus.model.checks import ROTATION_TOLERANCE, ModelError, not_negative
 from saltus.model.joints import JointKind
 from saltus.model.model import Model
+from saltus.model.parameters import VariedModel
 from saltus.model.tree import TREE, canonical_rotation, se3, seen_from
 from saltus.spatial.algebra import SE3
 
@@ -74,7 +75,7 @@ class TaskSet:
         for task in tasks:
             if type(task) not in KINDS:
                 raise TypeError(f"a task is {task!r}, expected one of {', '.join(kind.__name__ for kind in KINDS)}")
-        self.model, self.tasks = model, tuple(sorted(tasks, key=lambda task: task.priority))
+        self.model, self.tasks = model, tuple(sorted(tasks, key=order))
         names = [task.name for task in self.tasks]
         if not names or len(set(names)) < len(names):
             raise ModelError(f"the tasks are called {names}, expected at least one, and names that differ")
@@ -82,6 +83,8 @@ class TaskSet:
             model.name, model.joints, model.frames, model.nq, model.nv, None,
         )  # fmt: skip
         self.specialised, self.varied = model.specialised, model.varied
+        if isinstance(model, VariedModel):
+            self.inertias_for, self.leading = model.inertias_for, model.leading
         self.filled: dict[Any, Any] = {}
         self.quick: dict[Any, Any] = {}
         self.parts: dict[Any, FilledPart] = {TREE: filled_part(TREE, model, TREE.measure(model))}
@@ -118,6 +121,12 @@ class TaskSet:
     @property
     def task_set(self) -> TaskSet:
         return self
+
+    @property
+    def compromising(self) -> bool:
+        """Whether the first priority has a posture among others: then none of them is met to the last digit."""
+        first = [isinstance(task, PostureTask) for task in self.tasks if task.priority == self.tasks[0].priority]
+        return any(first) and not all(first)
 
     def row_list(self, task: AnyTask) -> list[int]:
         """Of each row, its axis (0 to 5, linear first), or its degree of freedom if it is one of a posture."""
@@ -230,6 +239,11 @@ class TaskSet:
 
     def _placements(self, q: ArrayLike) -> Array:
         return np.asarray(frame_placements(self.model, q))
+
+
+def order(task: AnyTask) -> tuple[int, bool]:
+    """By priority; postures last."""
+    return task.priority, isinstance(task, PostureTask)
 
 
 def as_target(task: AnyTask, given: Any) -> Target:
