@@ -56,7 +56,10 @@ GOING, AGAIN = -1.0, -2.0
 
 FAR = 1e3
 
-START = (0.0, 0.0, 1e30, FAR, GOING, 0.0)
+SLOW, PATIENCE = 0.98, 10
+LESS, MORE, LEAST, MOST = 0.7, 3.0, 1e-2, 1e3
+
+START = (0.0, 0.0, 1e30, FAR, GOING, 0.0, 1.0, 1e30)
 
 RESTARTS = 100
 
@@ -74,9 +77,9 @@ CHUNKS, FEW, ENDLESSLY = 12, 8, 2**30
     REACH_TABLES,
     inputs={
         "options": "3 int", "limits": "3", "references": "nref", "q0": "nq", "q_in": "nq", "best_in": "nq", "loose_in": "nv",
-        "record_in": "6",
+        "record_in": "8",
     },
-    outputs={"q": "nq", "best": "nq", "loose": "nv", "record": "6", "error": "ntr"},
+    outputs={"q": "nq", "best": "nq", "loose": "nv", "record": "8", "error": "ntr"},
     work=WORK.extended(**REACH_WORK),
 )  # fmt: skip
 def _inverse_kinematics(
@@ -89,7 +92,7 @@ def _inverse_kinematics(
     for k in range(tree.nv):
         w.loose[k] = ld(loose_in, k)
         st(w.step, k, 0.0)
-    for n in range(6):
+    for n in range(8):
         st(record, n, ld(record_in, n))
     keep_within(tree, q)
     count = 0
@@ -98,7 +101,7 @@ def _inverse_kinematics(
         judge(tree, options, ld(limits, 0), w, q, best, record)
         if count >= options[2] or not some(less(ld(record, 4), -0.5)):
             break
-        length = find_step(tree, q, ld(limits, 1), ld(limits, 2), w)
+        length = find_step(tree, q, ld(record, 6), ld(limits, 1), ld(limits, 2), w)
         take_step(tree, options[1], q0, length, w, q, best, record)
         count += 1
     evaluate(tree, q, references, w)
@@ -135,7 +138,8 @@ def judge(tree, options, tolerance, w, q, best, record):
     last = flag(less(options[1] - 0.5, start), o) if options[1] == 0 else flag(less(options[1] + 0.5, start), o)
     steps = 1.0 * options[0] * (1.0 + (POLISH - 1.0) * last) if options[1] > 0 else options[0] + o
     still = flag(less(ld(record, 3), tolerance), o)
-    over = active * (1.0 - solved) * maximum(still, flag(less(steps - 0.5, ld(record, 1)), o))
+    slow = (1.0 - last) * (1.0 - met) * flag(less(SLOW * ld(record, 7), first), o) * flag(less(PATIENCE - 0.5, ld(record, 1)), o)
+    over = active * (1.0 - solved) * maximum(maximum(still, slow), flag(less(steps - 0.5, ld(record, 1)), o))
     better = over * flag(less(first, ld(record, 2)), o)
     failed = still * STALLED + (1.0 - still) * MAX_ITERATIONS
     held = still * PARTLY + (1.0 - still) * MAX_ITERATIONS
@@ -175,6 +179,9 @@ def take_step(tree, restarts, q0, length, w, q, best, record):
     st(record, 1, (ld(record, 1) + active) * (1.0 - anew))
     st(record, 3, select(less(0.5, anew), lift(FAR, o), select(less(0.5, active), length, ld(record, 3))))
     st(record, 4, select(less(0.5, active), GOING + o, ld(record, 4)))
+    caution = select(less(w.missed[0], ld(record, 7)), maximum(LESS * ld(record, 6), LEAST + o), minimum(MORE * ld(record, 6), MOST + o))
+    st(record, 6, select(less(0.5, anew), 1.0 + o, caution))
+    st(record, 7, select(less(0.5, anew), 1e30 + o, w.missed[0]))
     st(record, 5, ld(record, 5) + active)
 
 
@@ -225,7 +232,7 @@ def inverse_kinematics(
     q0: ArrayLike | None = None,
     *,
     tolerance: float = 1e-6,
-    max_iterations: int = 40,
+    max_iterations: int = 60,
     restarts: int | None = None,
     on_invalid: OnInvalid = "raise",
 ) -> Reached:

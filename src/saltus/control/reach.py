@@ -6,8 +6,7 @@ is solved in the proximal form, whose matrix has the size of the rows (they are 
 
     (R D^-1 R^T + rho W^-1) y = e - R dq,      dq += D^-1 R^T y
 
-D is diagonal. The posture of the lowest level is the metric: its weights are D, and its way to go is s, from which dq starts.
-So a posture costs next to nothing, whatever its size. Where a level has postures and others, rho is 1 and weights decide
+D is diagonal. The posture of the lowest level is the metric: its weights are D, and its way to go is s, where dq starts. So a posture costs next to nothing, whatever its size. Where a level has postures and others, rho is 1 and weights decide
 between them. A joint at its limit that is pushed against it has D^-1 = 0 for as long as it is. Rows of a level that is done
 become orthonormal in the metric, and are taken out of those below: a lower level cannot move them at all.
 
@@ -23,8 +22,8 @@ of reach, and convergence is quadratic where they are not.
 | `gram`, `y` | of a level | ndense ndense, ndense |
 
 References: J. Carpentier, R. Budhiraja, N. Mansard, Proximal and sparse resolution of constrained dynamic equations (2021),
-section IV-F: a diagonal metric in the place of the inertia matrix; T. Sugihara, Solvability-unconcerned inverse kinematics by
-the Levenberg-Marquardt method (2011), for the damping.
+section IV-F: a diagonal metric in the place of the inertia matrix; T. Sugihara, Solvability-unconcerned inverse kinematics
+by the Levenberg-Marquardt method (2011), for the damping.
 """
 
 from __future__ import annotations
@@ -203,24 +202,24 @@ def evaluate(tree, q, references, w):
     for level in range(tree.nlevel):
         total = zero(w.gram)
         for r in range(tree.level_first[level], tree.level_end[level]):
-            if tree.task_weight[r] > 0.0:
-                total = total + w.error[r] * w.error[r]
+            error = select(less(zero(w.gram), tree.task_weight[r]), w.error[r], zero(w.gram))
+            total = total + error * error
         w.missed[level] = total
 
 
 @kernel
-def find_step(tree, q, floor, rank, w):
+def find_step(tree, q, caution, floor, rank, w):
     """`step` from the rows at q, within the limits. Returns how far it goes: the degree of freedom that moves the most."""
     rho = floor + zero(w.gram)
     for r in range(tree.level_first[0], tree.dense_end[0]):
-        rho = rho + damping_of(tree, r, w)
+        rho = rho + caution * damping_of(tree, r, w)
     begin_step(tree, rho, w)
     last = tree.nlevel - 1
     for level in range(tree.nlevel):
         first, end = tree.level_first[level], tree.dense_end[level]
         if level > 0:
             for r in range(first, end):
-                rho = rho + damping_of(tree, r, w)
+                rho = rho + caution * damping_of(tree, r, w)
             drop_dependent(tree, first, end, rank, w)
         if tree.mixed[0] == 1 and level == last:
             solve_level(tree, first, end, lift(1.0, rho), w)
@@ -239,7 +238,7 @@ def damping_of(tree, r, w):
 @kernel
 def begin_step(tree, rho, w):
     """The metric, and where steps start: on the way of the posture. Sizes of rows in the metric."""
-    o, nv = zero(w.gram), tree.nv
+    o = zero(w.gram)
     for n in range(tree.nmoved):
         k = tree.moved_dof[n]
         w.ease[k], w.push[k] = o, o
