@@ -26,7 +26,6 @@ import numpy as np
 
 from saltus.arrays import Array, ArrayLike, OnInvalid, on_gpu, real_numbers
 from saltus.control.reach import REACH_TABLES, REACH_WORK, evaluate, find_step
-from saltus.control.task_rows import WORK
 from saltus.control.task_tables import TaskSet, as_task_set
 from saltus.control.tasks import AnyTask
 from saltus.kernel import declare, floor, kernel, ld, less, lift, maximum, minimum, select, some, st, zero
@@ -59,7 +58,7 @@ FAR = 1e3
 SLOW, PATIENCE = 0.98, 10
 LESS, MORE, LEAST, MOST = 0.7, 3.0, 1e-2, 1e3
 
-START = (0.0, 0.0, 1e30, FAR, GOING, 0.0, 1.0, 1e30)
+START = (0.0, 0.0, 1e30, FAR, GOING, 0.0)
 
 RESTARTS = 100
 
@@ -77,10 +76,10 @@ CHUNKS, FEW, ENDLESSLY = 12, 8, 2**30
     REACH_TABLES,
     inputs={
         "options": "3 int", "limits": "3", "references": "nref", "q0": "nq", "q_in": "nq", "best_in": "nq", "loose_in": "nv",
-        "record_in": "8",
+        "record_in": "nrecord",
     },
-    outputs={"q": "nq", "best": "nq", "loose": "nv", "record": "8", "error": "ntr"},
-    work=WORK.extended(**REACH_WORK),
+    outputs={"q": "nq", "best": "nq", "loose": "nv", "record": "nrecord", "error": "ntr"},
+    work=REACH_WORK,
 )  # fmt: skip
 def _inverse_kinematics(
     tree, options, limits, references, q0, q_in, best_in, loose_in, record_in, w, q, best, loose, record, error
@@ -92,7 +91,7 @@ def _inverse_kinematics(
     for k in range(tree.nv):
         w.loose[k] = ld(loose_in, k)
         st(w.step, k, 0.0)
-    for n in range(8):
+    for n in range(tree.nrecord):
         st(record, n, ld(record_in, n))
     keep_within(tree, q)
     count = 0
@@ -101,7 +100,9 @@ def _inverse_kinematics(
         judge(tree, options, ld(limits, 0), w, q, best, record)
         if count >= options[2] or not some(less(ld(record, 4), -0.5)):
             break
-        length = find_step(tree, q, ld(record, 6), ld(limits, 1), ld(limits, 2), w)
+        for level in range(tree.nlevel):
+            w.caution[level] = ld(record, 6 + level)
+        length = find_step(tree, q, ld(limits, 1), ld(limits, 2), w)
         take_step(tree, options[1], q0, length, w, q, best, record)
         count += 1
     evaluate(tree, q, references, w)
@@ -138,7 +139,12 @@ def judge(tree, options, tolerance, w, q, best, record):
     last = flag(less(options[1] - 0.5, start), o) if options[1] == 0 else flag(less(options[1] + 0.5, start), o)
     steps = 1.0 * options[0] * (1.0 + (POLISH - 1.0) * last) if options[1] > 0 else options[0] + o
     still = flag(less(ld(record, 3), tolerance), o)
-    slow = (1.0 - last) * (1.0 - met) * flag(less(SLOW * ld(record, 7), first), o) * flag(less(PATIENCE - 0.5, ld(record, 1)), o)
+    slow = (
+        (1.0 - last)
+        * (1.0 - met)
+        * flag(less(SLOW * ld(record, 6 + tree.nlevel), first), o)
+        * flag(less(PATIENCE - 0.5, ld(record, 1)), o)
+    )
     over = active * (1.0 - solved) * maximum(maximum(still, slow), flag(less(steps - 0.5, ld(record, 1)), o))
     better = over * flag(less(first, ld(record, 2)), o)
     failed = still * STALLED + (1.0 - still) * MAX_ITERATIONS
@@ -179,10 +185,16 @@ def take_step(tree, restarts, q0, length, w, q, best, record):
     st(record, 1, (ld(record, 1) + active) * (1.0 - anew))
     st(record, 3, select(less(0.5, anew), lift(FAR, o), select(less(0.5, active), length, ld(record, 3))))
     st(record, 4, select(less(0.5, active), GOING + o, ld(record, 4)))
-    caution = select(less(w.missed[0], ld(record, 7)), maximum(LESS * ld(record, 6), LEAST + o), minimum(MORE * ld(record, 6), MOST + o))
-    st(record, 6, select(less(0.5, anew), 1.0 + o, caution))
-    st(record, 7, select(less(0.5, anew), 1e30 + o, w.missed[0]))
     st(record, 5, ld(record, 5) + active)
+    sum_now = o
+    for level in range(tree.nlevel):
+        sum_now = sum_now + w.missed[level]
+        at, before = 6 + level, 6 + tree.nlevel + level
+        caution = w.caution[level]
+        closer = less(sum_now, ld(record, before))
+        caution = select(closer, maximum(LESS * caution, LEAST + o), minimum(MORE * caution, MOST + o))
+        st(record, at, select(less(0.5, anew), 1.0 + o, caution))
+        st(record, before, select(less(0.5, anew), 1e30 + o, sum_now))
 
 
 class Reached(NamedTuple):
@@ -300,7 +312,9 @@ class Search(NamedTuple):
         return found
 
     def beginning(self, q0: Array) -> list[Any]:
-        return [q0, q0, np.ones(self.tasks.nv, q0.dtype), np.array(START, q0.dtype)]
+        levels = len(self.tasks.levels)
+        record = np.array((*START, *[1.0] * levels, *[1e30] * levels), q0.dtype)
+        return [q0, q0, np.ones(self.tasks.nv, q0.dtype), record]
 
     def all_at_once(self, references: Array, q0: Array) -> Reached:
         q, _, _, record, error = self.call(references, q0, self.beginning(q0), ENDLESSLY)

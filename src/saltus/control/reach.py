@@ -33,7 +33,8 @@ from typing import Any
 import numpy as np
 
 from saltus.constraints.dense import factor_block, solve_block
-from saltus.control.task_rows import collect_momenta, fill_tasks, place_task_bodies
+from saltus.constraints.system import AXES
+from saltus.control.task_rows import ROWS, collect_momenta, fill_tasks, place_task_bodies
 from saltus.control.task_tables import TASKS, TaskSet, named
 from saltus.control.tasks import PostureTask
 from saltus.kernel import (
@@ -54,6 +55,8 @@ from saltus.kernel import (
 )
 from saltus.model.joints import JointKind
 from saltus.model.tree import CONFIGURATIONS, INERTIAS, TREE, extent
+from saltus.spatial.algebra import SE3
+from saltus.spatial.inertia import Rigid
 
 DAMPING = 0.1
 """rho, by the squares of what is missed."""
@@ -105,7 +108,14 @@ def measure(problem: Any) -> dict[str, int]:
     dofs = moved_dofs(tasks)
     most = max(1, *(rows.stop - rows.start for rows in dense_rows(tasks)))
     joints = {j for j, joint in enumerate(tasks.joints) if set(dofs) & set(range(joint.iv, joint.iv + joint.nv))}
-    return {"nmoved": len(dofs), "nstepped": len(joints), "ndense": most, "ngram": most**2, "nstep": tasks.nv}
+    return {
+        "nmoved": len(dofs),
+        "nstepped": len(joints),
+        "ndense": most,
+        "ngram": most**2,
+        "nstep": tasks.nv,
+        "nrecord": 6 + 2 * len(tasks.levels),
+    }
 
 
 def fill(problem: Any, ints: Any, reals: Any) -> None:
@@ -158,7 +168,7 @@ def spread(count: int) -> list[float]:
 
 
 REACH = Part(
-    ("nmoved", "nstepped", "ndense", "ngram", "nstep"),
+    ("nmoved", "nstepped", "ndense", "ngram", "nstep", "nrecord"),
     Layout(
         one=named("mixed", "posed"),
         nmoved=named("moved_dof"),
@@ -182,14 +192,15 @@ weight. `metric_scale`: of the posture's weights."""
 
 REACH_TABLES = Tables([TREE, TASKS, REACH], CONFIGURATIONS, extent, INERTIAS)
 
-REACH_WORK: dict[str, dict[str, type | None]] = {
-    "nv": {"loose": None, "ease": None, "push": None},
-    "nstep": {"step": None},
-    "ndense": {"y": None, "inverse": None},
-    "ngram": {"gram": None},
-    "ntr": {"size": None},
-    "nlevel": {"missed": None},
-}
+REACH_WORK = ROWS.extended(
+    nj={"place": SE3, "composite": Rigid},
+    nv=AXES | {"loose": None, "ease": None, "push": None, "pull": None, "level_push": None},
+    nstep={"step": None},
+    ndense={"y": None, "inverse": None},
+    ngram={"gram": None},
+    ntr={"size": None, "rest": None},
+    nlevel={"missed": None, "caution": None},
+)
 
 
 @kernel
@@ -208,54 +219,97 @@ def evaluate(tree, q, references, w):
 
 
 @kernel
-def find_step(tree, q, caution, floor, rank, w):
-    """`step` from the rows at q, within the limits. Returns how far it goes: the degree of freedom that moves the most."""
-    rho = floor + zero(w.gram)
-    for r in range(tree.level_first[0], tree.dense_end[0]):
-        rho = rho + caution * damping_of(tree, r, w)
-    begin_step(tree, rho, w)
-    last = tree.nlevel - 1
+def find_step(tree, q, floor, rank, w):
+    """`step` from the rows at q, within the limits. Returns how far it goes: the degree of freedom that moves the most;
+    1 or more where limits hold others than before."""
+    last, missed = tree.nlevel - 1, zero(w.gram)
+    begin_step(tree, floor, w)
     for level in range(tree.nlevel):
         first, end = tree.level_first[level], tree.dense_end[level]
+        missed = missed + damping_of(tree, level, w)
+        if level == last and tree.posed[0]:
+            add_posture(tree, first, end, w)
         if level > 0:
-            for r in range(first, end):
-                rho = rho + caution * damping_of(tree, r, w)
             drop_dependent(tree, first, end, rank, w)
-        if tree.mixed[0] == 1 and level == last:
-            solve_level(tree, first, end, lift(1.0, rho), w)
+        if level == last and tree.mixed[0]:
+            solve_level(tree, first, end, lift(1.0, missed), w)
         else:
-            solve_level(tree, first, end, rho, w)
+            solve_level(tree, first, end, floor + w.caution[level] * missed, w)
         if level < last:
             free_below(tree, first, end, rank, w)
     return stay_within(tree, q, w)
 
 
 @kernel
-def damping_of(tree, r, w):
-    return (0.5 * DAMPING) * tree.task_weight[r] * w.error[r] * w.error[r]
+def damping_of(tree, level, w):
+    """What the weighted squares of a level's errors call for, but for those of a posture in the metric."""
+    total = zero(w.gram)
+    for r in range(tree.level_first[level], tree.dense_end[level]):
+        total = total + tree.task_weight[r] * w.error[r] * w.error[r]
+    return 0.5 * DAMPING * total
 
 
 @kernel
-def begin_step(tree, rho, w):
-    """The metric, and where steps start: on the way of the posture. Sizes of rows in the metric."""
-    o = zero(w.gram)
+def begin_step(tree, floor, w):
+    """The metric, and the way of the posture; sizes of rows in the metric."""
+    o, last = zero(w.gram), tree.nlevel - 1
     for n in range(tree.nmoved):
         k = tree.moved_dof[n]
-        w.ease[k], w.push[k] = o, o
-    last = tree.nlevel - 1
+        w.ease[k], w.pull[k], w.push[k] = o, o, o
+        st(w.step, k, o)
+    missed = o
     for r in range(tree.dense_end[last], tree.level_end[last]):
         k, weight = tree.task_dof[r], tree.task_weight[r] * tree.metric_scale[0]
         w.ease[k] = w.ease[k] + weight
-        w.push[k] = w.push[k] + weight * w.error[r]
-    least = lift(1.0, o)
+        w.pull[k] = w.pull[k] + weight * w.error[r]
+        missed = missed + 0.5 * DAMPING * weight * w.error[r] * w.error[r]
+    least, share = lift(1.0, o), lift(1.0, o)
     if tree.posed[0]:
-        least = rho if tree.mixed[0] else rho + UNPOSED
+        least = floor + UNPOSED
+        for level in range(tree.nlevel):
+            missed = missed + damping_of(tree, level, w)
+        if tree.mixed[0]:
+            least = floor + w.caution[last] * missed
+        else:
+            share = 1.0 / (1.0 + w.caution[last] * missed)
     for n in range(tree.nmoved):
         k = tree.moved_dof[n]
         w.ease[k] = w.loose[k] / (w.ease[k] + least)
-        st(w.step, k, w.ease[k] * w.push[k])
-    for r in range(tree.dense_end[0], tree.dense_end[last]):
+        w.pull[k] = w.pull[k] * share
+    for r in range(tree.dense_end[last]):
+        w.rest[r] = w.error[r]
         w.size[r] = row_product(tree, r, r, w)
+
+
+@kernel
+def add_posture(tree, first, end, w):
+    """The way of the posture, as far as it leaves the rows before `first` as they are, which are orthonormal."""
+    nv = tree.nv
+    for r in range(first):
+        along = zero(w.gram)
+        for n in range(tree.nmoved):
+            k = tree.moved_dof[n]
+            along = along + ld(w.R, r * nv + k) * w.ease[k] * w.pull[k]
+        for n in range(tree.nmoved):
+            k = tree.moved_dof[n]
+            w.pull[k] = w.pull[k] - along * ld(w.R, r * nv + k)
+    apply_push(tree, w.pull, first, end, w)
+
+
+@kernel
+def apply_push(tree, force, first, end, w):
+    """Adds to the step what forces do, and takes it from what rows have left to do."""
+    nv = tree.nv
+    for n in range(tree.nmoved):
+        k = tree.moved_dof[n]
+        w.push[k] = w.push[k] + force[k]
+        st(w.step, k, ld(w.step, k) + w.ease[k] * force[k])
+    for r in range(first, end):
+        done = zero(w.gram)
+        for n in range(tree.nmoved):
+            k = tree.moved_dof[n]
+            done = done + ld(w.R, r * nv + k) * w.ease[k] * force[k]
+        w.rest[r] = w.rest[r] - done
 
 
 @kernel
@@ -286,24 +340,21 @@ def drop_dependent(tree, first, end, rank, w):
 def solve_level(tree, first, end, rho, w):
     nv, size = tree.nv, end - first
     for r in range(first, end):
-        rest = w.error[r]
-        for n in range(tree.nmoved):
-            k = tree.moved_dof[n]
-            rest = rest - ld(w.R, r * nv + k) * ld(w.step, k)
-        w.y[r - first] = rest
+        w.y[r - first] = w.rest[r]
         at = (r - first) * size
         for s in range(first, r + 1):
             st(w.gram, at + s - first, row_product(tree, r, s, w))
         st(w.gram, at + r - first, ld(w.gram, at + r - first) + rho * tree.task_share[r])
     factor_block(w.gram, w.inverse, size, 0, size)
     solve_block(w.gram, w.inverse, size, 0, size, w.y)
-    for n in range(tree.nmoved):
-        k = tree.moved_dof[n]
-        total = zero(w.gram)
-        for r in range(first, end):
-            total = total + ld(w.R, r * nv + k) * w.y[r - first]
-        w.push[k] = w.push[k] + total
-        st(w.step, k, ld(w.step, k) + w.ease[k] * total)
+    if size > 0:
+        for n in range(tree.nmoved):
+            k = tree.moved_dof[n]
+            total = zero(w.gram)
+            for r in range(first, end):
+                total = total + ld(w.R, r * nv + k) * w.y[r - first]
+            w.level_push[k] = total
+        apply_push(tree, w.level_push, end, tree.dense_end[tree.nlevel - 1], w)
 
 
 @kernel
@@ -337,7 +388,9 @@ def stay_within(tree, q, w):
             step = minimum(maximum(step, down), up)
             against_high = select(less(up - AT_LIMIT, step), maximum(w.push[k], o), o)
             against_low = select(less(step, down + AT_LIMIT), maximum(-w.push[k], o), o)
-            w.loose[k] = select(less(o, against_high + against_low), o, 1.0)
+            loose = select(less(o, against_high + against_low), o, 1.0)
+            longest = maximum(longest, fabs(loose - w.loose[k]))
+            w.loose[k] = loose
         st(w.step, k, step)
         longest = maximum(longest, fabs(step))
     return longest
