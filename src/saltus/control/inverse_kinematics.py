@@ -13,7 +13,8 @@ samples that are not done: packets of them are full again. A sample's search is 
 |---|---|
 | 0, 1 | the start, counted from 0; its steps so far |
 | 2, 3 | what the best start has missed, squared; how far the last step went |
-| 4, 5 | status, or `GOING`; steps in all |
+| 4, 5 | status, or `GOING`, or `AGAIN`, from elsewhere; steps in all |
+| 6 ... | of each level, how much more its steps are damped; then, what it and those above missed before |
 """
 
 from __future__ import annotations
@@ -56,7 +57,13 @@ GOING, AGAIN = -1.0, -2.0
 FAR = 1e3
 
 SLOW, PATIENCE = 0.98, 10
+"""After so many steps, a start must make less of what it misses, squared, by each step, or another one is tried."""
+
 LESS, MORE, LEAST, MOST = 0.7, 3.0, 1e-2, 1e3
+"""By how much damping changes where a step has made it better or worse, and where that ends."""
+
+KEPT = 6
+"""Numbers of the record before those of the levels."""
 
 START = (0.0, 0.0, 1e30, FAR, GOING, 0.0)
 
@@ -75,21 +82,21 @@ CHUNKS, FEW, ENDLESSLY = 12, 8, 2**30
 @declare(
     REACH_TABLES,
     inputs={
-        "options": "3 int", "limits": "3", "references": "nref", "q0": "nq", "q_in": "nq", "best_in": "nq", "loose_in": "nv",
+        "options": "3 int", "limits": "3", "references": "nref", "q0": "nq", "q_in": "nq", "best_in": "nq", "carried_in": "2 nv",
         "record_in": "nrecord",
     },
-    outputs={"q": "nq", "best": "nq", "loose": "nv", "record": "nrecord", "error": "ntr"},
+    outputs={"q": "nq", "best": "nq", "carried": "2 nv", "record": "nrecord", "error": "ntr"},
     work=REACH_WORK,
 )  # fmt: skip
 def _inverse_kinematics(
-    tree, options, limits, references, q0, q_in, best_in, loose_in, record_in, w, q, best, loose, record, error
+    tree, options, limits, references, q0, q_in, best_in, carried_in, record_in, w, q, best, carried, record, error
 ):
     """`options`: steps of a start, starts after the first, steps in this call; `limits`: tolerance, floor, rank."""
     for c in range(tree.nq):
         st(q, c, ld(q_in, c))
         st(best, c, ld(best_in, c))
     for k in range(tree.nv):
-        w.loose[k] = ld(loose_in, k)
+        w.loose[k], w.last_step[k] = ld(carried_in, k), ld(carried_in, tree.nv + k)
         st(w.step, k, 0.0)
     for n in range(tree.nrecord):
         st(record, n, ld(record_in, n))
@@ -101,15 +108,16 @@ def _inverse_kinematics(
         if count >= options[2] or not some(less(ld(record, 4), -0.5)):
             break
         for level in range(tree.nlevel):
-            w.caution[level] = ld(record, 6 + level)
-        length = find_step(tree, q, ld(limits, 1), ld(limits, 2), w)
-        take_step(tree, options[1], q0, length, w, q, best, record)
+            w.caution[level] = ld(record, KEPT + level)
+        length, along = find_step(tree, q, ld(limits, 1), ld(limits, 2), w)
+        take_step(tree, options[1], q0, length, along, w, q, best, record)
         count += 1
     evaluate(tree, q, references, w)
     for r in range(tree.ntr):
         st(error, r, w.error[r])
     for k in range(tree.nv):
-        st(loose, k, w.loose[k])
+        st(carried, k, w.loose[k])
+        st(carried, tree.nv + k, w.last_step[k])
 
 
 @kernel
@@ -139,13 +147,14 @@ def judge(tree, options, tolerance, w, q, best, record):
     last = flag(less(options[1] - 0.5, start), o) if options[1] == 0 else flag(less(options[1] + 0.5, start), o)
     steps = 1.0 * options[0] * (1.0 + (POLISH - 1.0) * last) if options[1] > 0 else options[0] + o
     still = flag(less(ld(record, 3), tolerance), o)
-    slow = (
-        (1.0 - last)
-        * (1.0 - met)
-        * flag(less(SLOW * ld(record, 6 + tree.nlevel), first), o)
-        * flag(less(PATIENCE - 0.5, ld(record, 1)), o)
-    )
-    over = active * (1.0 - solved) * maximum(maximum(still, slow), flag(less(steps - 0.5, ld(record, 1)), o))
+    spent, slow = flag(less(steps - 0.5, ld(record, 1)), o), o
+    if tree.nlevel == 1:
+        slow = (
+            (1.0 - last)
+            * flag(less(SLOW * ld(record, KEPT + 1), first), o)
+            * flag(less(PATIENCE - 0.5, ld(record, 1)), o)
+        )
+    over = active * (1.0 - solved) * maximum(maximum(still, slow), spent)
     better = over * flag(less(first, ld(record, 2)), o)
     failed = still * STALLED + (1.0 - still) * MAX_ITERATIONS
     held = still * PARTLY + (1.0 - still) * MAX_ITERATIONS
@@ -160,7 +169,7 @@ def judge(tree, options, tolerance, w, q, best, record):
 
 
 @kernel
-def take_step(tree, restarts, q0, length, w, q, best, record):
+def take_step(tree, restarts, q0, length, along, w, q, best, record):
     """q (+) step, where lanes are not done; those that start anew go from q0 to a point of the box, at last to the best."""
     o = zero(record)
     active, anew = flag(less(ld(record, 4), -0.5), o), flag(less(ld(record, 4), 0.5 * (GOING + AGAIN)), o)
@@ -175,6 +184,7 @@ def take_step(tree, restarts, q0, length, w, q, best, record):
         step = select(less(0.5, anew), step * (1.0 - from_best), ld(w.step, k))
         st(w.step, k, select(less(0.5, active), step, o))
         w.loose[k] = select(less(0.5, anew), lift(1.0, o), w.loose[k])
+        w.last_step[k] = select(less(0.5, active), select(less(0.5, anew), o, step), w.last_step[k])
     for c in range(tree.nq):
         place = select(less(0.5, from_best), ld(best, c), ld(q0, c))
         st(q, c, select(less(0.5, anew), place, ld(q, c)))
@@ -189,9 +199,11 @@ def take_step(tree, restarts, q0, length, w, q, best, record):
     sum_now = o
     for level in range(tree.nlevel):
         sum_now = sum_now + w.missed[level]
-        at, before = 6 + level, 6 + tree.nlevel + level
+        at, before = KEPT + level, KEPT + tree.nlevel + level
         caution = w.caution[level]
         closer = less(sum_now, ld(record, before))
+        if level == tree.nlevel - 1 and tree.posed[0]:
+            closer = less(-along, o)
         caution = select(closer, maximum(LESS * caution, LEAST + o), minimum(MORE * caution, MOST + o))
         st(record, at, select(less(0.5, anew), 1.0 + o, caution))
         st(record, before, select(less(0.5, anew), 1e30 + o, sum_now))
@@ -314,7 +326,8 @@ class Search(NamedTuple):
     def beginning(self, q0: Array) -> list[Any]:
         levels = len(self.tasks.levels)
         record = np.array((*START, *[1.0] * levels, *[1e30] * levels), q0.dtype)
-        return [q0, q0, np.ones(self.tasks.nv, q0.dtype), record]
+        carried = np.repeat(np.array([[1.0], [0.0]], q0.dtype), self.tasks.nv, axis=1)
+        return [q0, q0, carried, record]
 
     def all_at_once(self, references: Array, q0: Array) -> Reached:
         q, _, _, record, error = self.call(references, q0, self.beginning(q0), ENDLESSLY)

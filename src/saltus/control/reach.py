@@ -6,8 +6,8 @@ is solved in the proximal form, whose matrix has the size of the rows (they are 
 
     (R D^-1 R^T + rho W^-1) y = e - R dq,      dq += D^-1 R^T y
 
-D is diagonal. The posture of the lowest level is the metric: its weights are D, and its way to go is s, where dq starts. So a posture costs next to nothing, whatever its size. Where a level has postures and others, rho is 1 and weights decide
-between them. A joint at its limit that is pushed against it has D^-1 = 0 for as long as it is. Rows of a level that is done
+D is diagonal. The posture of the lowest level is the metric: its weights are D, and its way to go is s. So a posture costs
+next to nothing, whatever its size. Where a level has postures and others, rho is 1 and weights decide between them. A joint at its limit that is pushed against it has D^-1 = 0 for as long as it is. Rows of a level that is done
 become orthonormal in the metric, and are taken out of those below: a lower level cannot move them at all.
 
 The damping rho goes with the squares of what the level and those above miss: steps are short while targets are far, or out
@@ -64,8 +64,9 @@ DAMPING = 0.1
 LONGEST = 1.0
 """No degree of freedom moves further in one step [rad, m]."""
 
-UNPOSED = 1e-6
-"""The metric, by the largest weight of a posture, of degrees of freedom that are none of it."""
+UNPOSED = 0.1
+"""The metric, by the largest weight of a posture, of degrees of freedom that are none of it: it decides how steps lead to a
+solution, not to which."""
 
 AT_LIMIT = 1e-9
 """So near to it is at a limit [rad, m]."""
@@ -105,7 +106,7 @@ def moved_dofs(tasks: TaskSet) -> list[int]:
 
 def measure(problem: Any) -> dict[str, int]:
     tasks: TaskSet = problem.task_set
-    dofs = moved_dofs(tasks)
+    dofs, levels = moved_dofs(tasks), len(tasks.levels)
     most = max(1, *(rows.stop - rows.start for rows in dense_rows(tasks)))
     joints = {j for j, joint in enumerate(tasks.joints) if set(dofs) & set(range(joint.iv, joint.iv + joint.nv))}
     return {
@@ -114,7 +115,7 @@ def measure(problem: Any) -> dict[str, int]:
         "ndense": most,
         "ngram": most**2,
         "nstep": tasks.nv,
-        "nrecord": 6 + 2 * len(tasks.levels),
+        "nrecord": 6 + 2 * levels,
     }
 
 
@@ -150,13 +151,15 @@ def fill(problem: Any, ints: Any, reals: Any) -> None:
         weights = np.broadcast_to(task.weight, tasks.rows[task.name].stop - tasks.rows[task.name].start)
         for r, weight in zip(range(tasks.rows[task.name].start, tasks.rows[task.name].stop), weights, strict=True):
             reals.task_share[r] = 1.0 / max(weight, 1e-12)
-    scale = 1.0
-    metric = [
-        weight for task in tasks.tasks if is_metric(tasks, task) for weight in np.atleast_1d(task.weight).tolist()
-    ]
-    if metric and not ints.mixed[0]:
-        scale = 1.0 / max(metric)
+    metric = np.zeros(tasks.nv)
+    for task in tasks.tasks:
+        if is_metric(tasks, task):
+            np.add.at(metric, tasks.row_list(task), task.weight)
+    scale = 1.0 if ints.mixed[0] or not metric.any() else 1.0 / metric.max()
     reals.metric_scale[0] = scale
+    unposed = UNPOSED * scale * metric.max() if metric.any() else 1.0
+    for k, weight in enumerate((scale * metric).tolist()):
+        reals.metric[k] = weight or unposed
 
 
 def spread(count: int) -> list[float]:
@@ -178,7 +181,7 @@ REACH = Part(
     ),
     Layout(
         one=named("metric_scale"),
-        nv=named("low", "high", "sample_low", "sample_high", "spread"),
+        nv=named("metric", "low", "high", "sample_low", "sample_high", "spread"),
         ntr=named("task_share"),
     ),
     measure,
@@ -188,13 +191,13 @@ REACH = Part(
 their square. `mixed`: in the lowest level there are a posture and others; `posed`: there is a posture. `dense_end`: where
 rows of a level end, but for these. `coordinate`: in q, of a degree of freedom that may have limits, else -1; starts lie
 between `sample_low` and `sample_high`: coordinates where it is `bounded`, else steps from the first one. `task_share`: 1 /
-weight. `metric_scale`: of the posture's weights."""
+weight. `metric`, `metric_scale`: D, and by what it has the posture's weights."""
 
 REACH_TABLES = Tables([TREE, TASKS, REACH], CONFIGURATIONS, extent, INERTIAS)
 
 REACH_WORK = ROWS.extended(
     nj={"place": SE3, "composite": Rigid},
-    nv=AXES | {"loose": None, "ease": None, "push": None, "pull": None, "level_push": None},
+    nv=AXES | {"loose": None, "ease": None, "push": None, "pull": None, "level_push": None, "last_step": None},
     nstep={"step": None},
     ndense={"y": None, "inverse": None},
     ngram={"gram": None},
@@ -221,13 +224,20 @@ def evaluate(tree, q, references, w):
 @kernel
 def find_step(tree, q, floor, rank, w):
     """`step` from the rows at q, within the limits. Returns how far it goes: the degree of freedom that moves the most;
-    1 or more where limits hold others than before."""
+    1 or more where limits hold others than before. And whether it turns back: its product with the last one."""
+    solve_levels(tree, tree.posed[0], floor, rank, w)
+    return stay_within(tree, q, w)
+
+
+@kernel
+def solve_levels(tree, posed, floor, rank, w):
+    """`step`, and `push`, from the rows and `error`; `posed`: whether the posture in the metric pulls."""
     last, missed = tree.nlevel - 1, zero(w.gram)
     begin_step(tree, floor, w)
     for level in range(tree.nlevel):
         first, end = tree.level_first[level], tree.dense_end[level]
         missed = missed + damping_of(tree, level, w)
-        if level == last and tree.posed[0]:
+        if level == last and posed:
             add_posture(tree, first, end, w)
         if level > 0:
             drop_dependent(tree, first, end, rank, w)
@@ -237,7 +247,6 @@ def find_step(tree, q, floor, rank, w):
             solve_level(tree, first, end, floor + w.caution[level] * missed, w)
         if level < last:
             free_below(tree, first, end, rank, w)
-    return stay_within(tree, q, w)
 
 
 @kernel
@@ -251,30 +260,24 @@ def damping_of(tree, level, w):
 
 @kernel
 def begin_step(tree, floor, w):
-    """The metric, and the way of the posture; sizes of rows in the metric."""
+    """The metric, and what pulls the posture; sizes of rows in the metric."""
     o, last = zero(w.gram), tree.nlevel - 1
     for n in range(tree.nmoved):
         k = tree.moved_dof[n]
-        w.ease[k], w.pull[k], w.push[k] = o, o, o
+        w.pull[k], w.push[k] = o, o
         st(w.step, k, o)
     missed = o
+    for level in range(tree.nlevel):
+        missed = missed + damping_of(tree, level, w)
     for r in range(tree.dense_end[last], tree.level_end[last]):
-        k, weight = tree.task_dof[r], tree.task_weight[r] * tree.metric_scale[0]
-        w.ease[k] = w.ease[k] + weight
-        w.pull[k] = w.pull[k] + weight * w.error[r]
-        missed = missed + 0.5 * DAMPING * weight * w.error[r] * w.error[r]
-    least, share = lift(1.0, o), lift(1.0, o)
-    if tree.posed[0]:
-        least = floor + UNPOSED
-        for level in range(tree.nlevel):
-            missed = missed + damping_of(tree, level, w)
-        if tree.mixed[0]:
-            least = floor + w.caution[last] * missed
-        else:
-            share = 1.0 / (1.0 + w.caution[last] * missed)
+        k, force = tree.task_dof[r], tree.task_weight[r] * tree.metric_scale[0] * w.error[r]
+        w.pull[k] = w.pull[k] + force
+        missed = missed + 0.5 * DAMPING * force * w.error[r]
+    least = floor + w.caution[last] * missed if tree.mixed[0] else o
+    share = 1.0 if tree.mixed[0] else 1.0 / (1.0 + w.caution[last] * missed)
     for n in range(tree.nmoved):
         k = tree.moved_dof[n]
-        w.ease[k] = w.loose[k] / (w.ease[k] + least)
+        w.ease[k] = w.loose[k] / (tree.metric[k] + least)
         w.pull[k] = w.pull[k] * share
     for r in range(tree.dense_end[last]):
         w.rest[r] = w.error[r]
@@ -375,7 +378,7 @@ def free_below(tree, first, end, rank, w):
 @kernel
 def stay_within(tree, q, w):
     """Shortens `step`, all of it if it is long, and what would pass a limit; and finds what its limit holds next time."""
-    o, longest = zero(w.gram), zero(w.gram)
+    o, longest, along = zero(w.gram), zero(w.gram), zero(w.gram)
     for n in range(tree.nmoved):
         longest = maximum(longest, fabs(ld(w.step, tree.moved_dof[n])))
     share = LONGEST / maximum(longest, lift(LONGEST, o))
@@ -392,5 +395,5 @@ def stay_within(tree, q, w):
             longest = maximum(longest, fabs(loose - w.loose[k]))
             w.loose[k] = loose
         st(w.step, k, step)
-        longest = maximum(longest, fabs(step))
-    return longest
+        longest, along = maximum(longest, fabs(step)), along + step * w.last_step[k]
+    return longest, along
