@@ -33,6 +33,7 @@ from saltus.constraints.inverse_dynamics import InverseDynamics
 from saltus.constraints.report import Status
 from saltus.constraints.specialise import specialise
 from saltus.control.inverse_kinematics import Reach, Reached, inverse_kinematics
+from saltus.control.kinematic_trajectory import KinematicTrajectory, kinematic_trajectory
 from saltus.control.task_rows import TaskRows, task_rows
 from saltus.control.task_tables import Target, TaskSet
 from saltus.control.tasks import CenterOfMassTask, FrameTask, MomentumTask, PostureTask
@@ -175,6 +176,7 @@ __all__ = [
     "Joint",
     "JointKind",
     "JointLock",
+    "KinematicTrajectory",
     "LineContact",
     "Loop",
     "LoopClosure",
@@ -257,6 +259,7 @@ __all__ = [
     "joint_placements",
     "joint_velocities",
     "jvp",
+    "kinematic_trajectory",
     "kinetic_energy",
     "load_mjcf",
     "load_robot",

@@ -82,8 +82,8 @@ CHUNKS, FEW, ENDLESSLY = 12, 8, 2**30
 @declare(
     REACH_TABLES,
     inputs={
-        "options": "3 int", "limits": "3", "references": "nref", "q0": "nq", "q_in": "nq", "best_in": "nq", "carried_in": "2 nv",
-        "record_in": "nrecord",
+        "options": "3 int", "limits": "3", "references": "nref", "q0": "nq", "q_in": "nq", "best_in": "nq",
+        "carried_in": "2 nv", "record_in": "nrecord",
     },
     outputs={"q": "nq", "best": "nq", "carried": "2 nv", "record": "nrecord", "error": "ntr"},
     work=REACH_WORK,
@@ -118,6 +118,14 @@ def _inverse_kinematics(
     for k in range(tree.nv):
         st(carried, k, w.loose[k])
         st(carried, tree.nv + k, w.last_step[k])
+
+
+@kernel
+def move(tree, step, q):
+    """q = q (+) step"""
+    for n in range(tree.nstepped):
+        step_joint(tree, tree.stepped_joint[n], q, step, 1.0, q)
+    keep_within(tree, q)
 
 
 @kernel
@@ -188,9 +196,7 @@ def take_step(tree, restarts, q0, length, along, w, q, best, record):
     for c in range(tree.nq):
         place = select(less(0.5, from_best), ld(best, c), ld(q0, c))
         st(q, c, select(less(0.5, anew), place, ld(q, c)))
-    for n in range(tree.nstepped):
-        step_joint(tree, tree.stepped_joint[n], q, w.step, 1.0, q)
-    keep_within(tree, q)
+    move(tree, w.step, q)
     st(record, 0, start)
     st(record, 1, (ld(record, 1) + active) * (1.0 - anew))
     st(record, 3, select(less(0.5, anew), lift(FAR, o), select(less(0.5, active), length, ld(record, 3))))

@@ -7,8 +7,9 @@ is solved in the proximal form, whose matrix has the size of the rows (they are 
     (R D^-1 R^T + rho W^-1) y = e - R dq,      dq += D^-1 R^T y
 
 D is diagonal. The posture of the lowest level is the metric: its weights are D, and its way to go is s. So a posture costs
-next to nothing, whatever its size. Where a level has postures and others, rho is 1 and weights decide between them. A joint at its limit that is pushed against it has D^-1 = 0 for as long as it is. Rows of a level that is done
-become orthonormal in the metric, and are taken out of those below: a lower level cannot move them at all.
+next to nothing, whatever its size. Where a level has postures and others, rho is 1 and weights decide between them. A joint
+at its limit that is pushed against it has D^-1 = 0 for as long as it is. Rows of a level that is done become orthonormal in
+the metric, and are taken out of those below: a lower level cannot move them at all.
 
 The damping rho goes with the squares of what the level and those above miss: steps are short while targets are far, or out
 of reach, and convergence is quadratic where they are not.
@@ -115,6 +116,7 @@ def measure(problem: Any) -> dict[str, int]:
         "ndense": most,
         "ngram": most**2,
         "nstep": tasks.nv,
+        "nstill": tasks.nv,
         "nrecord": 6 + 2 * levels,
     }
 
@@ -171,7 +173,7 @@ def spread(count: int) -> list[float]:
 
 
 REACH = Part(
-    ("nmoved", "nstepped", "ndense", "ngram", "nstep", "nrecord"),
+    ("nmoved", "nstepped", "ndense", "ngram", "nstep", "nstill", "nrecord"),
     Layout(
         one=named("mixed", "posed"),
         nmoved=named("moved_dof"),
@@ -225,16 +227,16 @@ def evaluate(tree, q, references, w):
 def find_step(tree, q, floor, rank, w):
     """`step` from the rows at q, within the limits. Returns how far it goes: the degree of freedom that moves the most;
     1 or more where limits hold others than before. And whether it turns back: its product with the last one."""
-    solve_levels(tree, tree.posed[0], floor, rank, w)
+    solve_levels(tree, tree.nlevel, tree.posed[0], floor, rank, w)
     return stay_within(tree, q, w)
 
 
 @kernel
-def solve_levels(tree, posed, floor, rank, w):
-    """`step`, and `push`, from the rows and `error`; `posed`: whether the posture in the metric pulls."""
+def solve_levels(tree, levels, posed, floor, rank, w):
+    """`step`, and `push`, from the rows and `error` of so many levels; `posed`: whether the posture in the metric pulls."""
     last, missed = tree.nlevel - 1, zero(w.gram)
     begin_step(tree, floor, w)
-    for level in range(tree.nlevel):
+    for level in range(levels):
         first, end = tree.level_first[level], tree.dense_end[level]
         missed = missed + damping_of(tree, level, w)
         if level == last and posed:

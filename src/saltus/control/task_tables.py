@@ -23,6 +23,7 @@ import numpy as np
 
 from saltus.arrays import Array, ArrayLike, real_numbers
 from saltus.control.tasks import AnyTask, CenterOfMassTask, FrameTask, MomentumTask, PostureTask
+from saltus.derivatives.forward import coordinate_rates
 from saltus.dynamics.centroidal import center_of_mass
 from saltus.dynamics.kinematics import frame_placements
 from saltus.kernel import Layout, Part
@@ -211,6 +212,23 @@ class TaskSet:
         for where, values in pieces:
             packed[..., where] = values
         return packed
+
+    def reference_rates(self, references: Array) -> Array:
+        """How fast references (..., nref) change: values by their rates, rates by their accelerations, those not at all."""
+        changes = np.zeros_like(references)
+        for task in self.tasks:
+            value, rate, acceleration = self.places[task.name]
+            speed = references[..., rate]
+            changes[..., rate] = references[..., acceleration]
+            if isinstance(task, CenterOfMassTask):
+                changes[..., value] = speed
+            elif isinstance(task, FrameTask):
+                R = references[..., value][..., :9].reshape(*references.shape[:-1], 3, 3)
+                turned = np.cross(speed[..., None, 3:], R, axisb=-2, axisc=-2)
+                changes[..., value] = np.concatenate([turned.reshape(*turned.shape[:-2], 9), speed[..., :3]], axis=-1)
+            elif isinstance(task, PostureTask):
+                changes[..., value] = coordinate_rates(self.model, references[..., value], speed)
+        return changes
 
     def _pieces(self, task: AnyTask, q: ArrayLike | None, target: Target) -> Iterator[tuple[slice, Array]]:
         place, what = self.places[task.name], f"references: {task.name}"
