@@ -2,7 +2,8 @@
 
     minimise 1/2 x'Hx + h'x    subject to    lower <= x <= upper,  |(x_fx, x_fy)| <= mu x_fz,  lower <= F x <= upper
 
-A row is an equality where its ends meet; H need not be definite along rows. Each iteration factors one matrix:
+A row is an equality where its ends meet; H need not be definite along rows. One that gives way costs 1/2 / `give` times the
+square of what it is missed by. Each iteration factors one matrix:
 
     | H + D_x + C'W^-2 C    F'         | | dx |        D: z / s of the bounds at hand; of a row, D^-1 -> 0 as it meets an end
     | F                     -D_row^-1  | | dl |        W: the cones' scaling (cones.py)
@@ -116,10 +117,11 @@ PROGRAM = Layout(
     npv={"vector": None},
     npp={
         "lower": None, "upper": None, "below": None, "above": None, "inside": None, "outside": None, "held": None, "has_lower": None, "has_upper": None,
-        "second_below": None, "second_above": None, "change_below": None, "change_above": None, "bounded": int,
+        "second_below": None, "second_above": None, "change_below": None, "change_above": None, "give": None,
+        "bounded": int,
     },
     npc={
-        "mu": None, "open": None, "force": Vec3, "scaling": Scaling, "balance": Vec3, "second": Vec3, "change": Vec3,
+        "mu": None, "open": None, "reaction": Vec3, "scaling": Scaling, "balance": Vec3, "second": Vec3, "change": Vec3,
         "fx": int, "fy": int, "fz": int,
     },
 )  # fmt: skip
@@ -307,9 +309,9 @@ def push(p, nc, size, nb, work, warm):
     for c in range(nc):
         s, f = slack(p, c, x), Vec3(o, o, o)
         if warm:
-            f = p.force[c]
+            f = p.reaction[c]
         share = mu * p.open[c] / maximum(s.x * s.x - s.y * s.y - s.z * s.z, lift(1e-30, o))
-        p.force[c] = Vec3(f.x + s.x * share, f.y - s.y * share, f.z - s.z * share)
+        p.reaction[c] = Vec3(f.x + s.x * share, f.y - s.y * share, f.z - s.z * share)
 
 
 @kernel
@@ -339,7 +341,7 @@ def find_slope(p, n, nf, first, size):
     times_hessian(p, n, first, x, g)
     for r in range(nf):
         row = tail(p.general, r * first)
-        g[first + r] = dot(row, x, first)
+        g[first + r] = dot(row, x, first) + p.give[first + r] * ld(l, first + r)
         for j in range(0, first, 4):
             st(g, j, ld(g, j, Quad) + ld(row, j, Quad) * ld(l, first + r))
 
@@ -363,7 +365,7 @@ def follow_slope(p, nc, first, size, nb):
     for k in range(nb):
         rest[p.bounded[k]] = ld(g, p.bounded[k])
     for c in range(nc):
-        rest[p.fz[c]] = ld(g, p.fz[c]) - p.mu[c] * p.force[c].x
+        rest[p.fz[c]] = ld(g, p.fz[c]) - p.mu[c] * p.reaction[c].x
     for k in range(nb):
         j = p.bounded[k]
         if j < first:
@@ -372,13 +374,13 @@ def follow_slope(p, nc, first, size, nb):
             p.below[j] = select(less(above, below), select(less(fabs(low - below), ALIKE * below), low, below), below)
             p.above[j] = select(less(below, above), select(less(fabs(high - above), ALIKE * above), high, above), above)
     for c in range(nc):
-        f, z = p.force[c], p.fz[c]
+        f, z = p.reaction[c], p.fz[c]
         normal = (ld(g, z) - p.below[z] + p.above[z]) / (p.mu[c] + NOTHING)
         other = Vec3(normal, ld(g, p.fx[c]), ld(g, p.fy[c]))
         off = other - f
         edge, there = root(f, p.unit[0]), root(other, p.unit[0])
         near = less(maximum(fabs(off.x), maximum(fabs(off.y), fabs(off.z))), ALIKE * f.x)
-        p.force[c] = choose(near, choose(less(fabs(there - edge), ALIKE * edge), other, f), f)
+        p.reaction[c] = choose(near, choose(less(fabs(there - edge), ALIKE * edge), other, f), f)
 
 
 @kernel
@@ -408,7 +410,7 @@ def judge(p, n, nf, nc, first, size, nb, scale, worth):
             rest[j] = select(less(0.5, p.held[j]), o, ld(rest, j) - below + above)
             most = maximum(most, maximum(below, above))
     for c in range(nc):
-        f, s = p.force[c], slack(p, c, x)
+        f, s = p.reaction[c], slack(p, c, x)
         gap = gap + (f.x * s.x + f.y * s.y + f.z * s.z)
         a, b, z = p.fx[c], p.fy[c], p.fz[c]
         rest[z] = (ld(rest, z) - p.mu[c] * f.x) * p.open[c]
@@ -445,7 +447,7 @@ def measure(p, nc, nb):
         s, is_open = slack(p, c, x), p.open[c]
         apart = 1.0 - is_open
         s = Vec3(s.x + apart, s.y, s.z)  # of a cone that is shut, anything
-        f = Vec3(p.force[c].x + apart, p.force[c].y, p.force[c].z)
+        f = Vec3(p.reaction[c].x + apart, p.reaction[c].y, p.reaction[c].z)
         W = scaling(s, f, p.unit[0])
         p.scaling[c], p.balance[c] = W, scaled(W, f)
         work, ends = work + (s.x * f.x + s.y * f.y + s.z * f.z) * is_open, ends + is_open
@@ -477,7 +479,7 @@ def assemble(p, n, nf, nc, first, size, nb, added, alone):
         for i in range(n):
             along = ld(K, i * size + j)
             give = give + along * along / maximum(ld(K, i * size + i), lift(1e-30, o))
-        st(K, j * size + j, select(less(o, give), -SOFT * give - 1e-30, -lift(1.0, o)))
+        st(K, j * size + j, select(less(o, give), -SOFT * give - p.give[j] - 1e-30, -lift(1.0, o)))
     for k in range(nb):
         j = p.bounded[k]
         below, above, held = p.below[j], p.above[j], p.held[j]
@@ -489,7 +491,7 @@ def assemble(p, n, nf, nc, first, size, nb, added, alone):
         if j < first:
             st(K, at, ld(K, at) + stiff + held * HELD)
         else:
-            st(K, at, select(less(0.5, held), ld(K, at), -1.0 / maximum(stiff, lift(1e-25, o))))
+            st(K, at, select(less(0.5, held), ld(K, at), -1.0 / maximum(stiff, lift(1e-25, o)) - p.give[j]))
     for c in range(nc):
         a, b, z, is_open = p.fx[c], p.fy[c], p.fz[c], p.open[c]
         if not alone:
@@ -652,8 +654,8 @@ def move(p, nf, nc, first, size, nb, length):
         p.below[j] = select(moves, p.below[j] + length * p.change_below[j], p.below[j])
         p.above[j] = select(moves, p.above[j] + length * p.change_above[j], p.above[j])
     for c in range(nc):
-        f, df = p.force[c], p.change[c]
-        p.force[c] = Vec3(
+        f, df = p.reaction[c], p.change[c]
+        p.reaction[c] = Vec3(
             select(moves, f.x + length * df.x, f.x),
             select(moves, f.y + length * df.y, f.y),
             select(moves, f.z + length * df.z, f.z),

@@ -119,7 +119,7 @@ def fill_start(w, n, nc, steps, size, cones, x, z):
         a, b, along = -ld(z, cones[3 * c]), -ld(z, cones[3 * c + 1]), ld(z, cones[3 * c + 2])
         normal = maximum(-along / (w.mu[c] + NOTHING), sqrt(a * a + b * b))
         rest = along + w.mu[c] * normal
-        w.force[c] = Vec3(normal, a, b)
+        w.reaction[c] = Vec3(normal, a, b)
         w.below[w.fz[c]], w.above[w.fz[c]] = maximum(-rest, o), maximum(rest, o)
 
 
@@ -165,7 +165,7 @@ def fill_multipliers(w, n, nc, unbounded, steps, first, cones, z):
     for k in range(steps, n):
         z[w.order[k]] = w.above[k - steps] - w.below[k - steps]
     for k in range(nc):
-        f, a, b, j = w.force[k], cones[3 * k], cones[3 * k + 1], cones[3 * k + 2]
+        f, a, b, j = w.reaction[k], cones[3 * k], cones[3 * k + 1], cones[3 * k + 2]
         z[a], z[b], z[j] = ld(z, a) - f.y, ld(z, b) - f.z, ld(z, j) - w.mu[k] * f.x
 
 

@@ -243,7 +243,7 @@ def keep_rows(w, n, m, unbounded, steps, first, lower, upper):
         there = ld(E, i * row + n)
         low, high = ld(lower, v), ld(upper, v)
         w.lower[first + rows] = select(less(-ENDLESS, low), low - there, low)
-        w.upper[first + rows] = select(less(high, ENDLESS), high - there, high)
+        w.upper[first + rows], w.give[first + rows] = select(less(high, ENDLESS), high - there, high), o
         rows = rows + 1
     taken = rows + 0
     for i in range(m):
@@ -261,7 +261,7 @@ def keep_rows(w, n, m, unbounded, steps, first, lower, upper):
                     x = ld(E, i * row + steps + j) if j < n - steps else o
                     st(w.general, rows * first + j, select(there, x, o))
                 end = select(there, ld(E, i * row + n), o)
-                w.lower[first + rows], w.upper[first + rows] = end, end
+                w.lower[first + rows], w.upper[first + rows], w.give[first + rows] = end, end, o
                 w.kept[i] = rows
                 rows = rows + 1
     return rows, taken, steps + cleared
