@@ -19,6 +19,7 @@ same for x and multipliers. In packets all lanes go together, and those that are
 | `place`, `step` | (x, t), where rows have F x = t, and its change | N |
 | `slope` | (Hx + h + F'l, F x) | N |
 | `pull`, `pull_step` | l, of the rows, and its change | N |
+| `COST`, `base`, `base_cost` | costs of the problem as it was given: 1/2 x'Hx + h'x + base, of which the linear part is COST'x + base_cost; what the gap is compared with | n |
 | `below`, `above` | z of both ends | N |
 | `inside`, `outside` | 1 / (s z) of both ends, 0 where there is none | N |
 
@@ -95,9 +96,6 @@ ALIKE = 0.1
 FULL = 0.9
 """From this length on a step should take most of what is left."""
 
-FINER = 100.0
-"""How much smaller than other residuals the gap must be: costs are made of parts that cancel."""
-
 DOUBLE, UNIT, SINGLE_UNIT = 1e-9, 4e-16, 2e-7
 """Single precision is what does not tell 1 from 1 + 1e-9; and the shares by which numbers are rounded."""
 
@@ -107,10 +105,10 @@ ROUNDING = 1e-12
 CANCELLED = 1e-4
 """How much of what cancels in a slope counts as what is there."""
 
-PLACE, STEP, SLOPE, LINEAR, PULL, PULL_STEP, REST, INVERSE, VECTORS = 0, 1, 2, 3, 4, 5, 6, 7, 8
+PLACE, STEP, SLOPE, LINEAR, PULL, PULL_STEP, REST, INVERSE, COST, VECTORS = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9
 
 PROGRAM = Layout(
-    one={"unit": None},
+    one={"unit": None, "base": None, "base_cost": None},
     npk={"system": None},
     nph={"hessian": None},
     npg={"general": None},
@@ -168,7 +166,7 @@ def minimise(p, n, nf, nc, warm, scale, tolerance, most, begun, allowed):
         dual, rows, gap, worth = judge(p, n, nf, nc, first, size, nb, scale, worth)
         settled = select(less(FULL, length), select(less(0.5 * before, dual), one, o), o)  # rounding allows no less
         before = dual
-        left = maximum(maximum(select(less(0.5, settled), o, dual), rows), gap * FINER)
+        left = maximum(maximum(select(less(0.5, settled), o, dual), rows), gap)
         going = select(less(tolerance, left), going, o)
         if iteration == most or not some(less(0.5, going)):
             break
@@ -269,8 +267,7 @@ def put_inside(p, nf, nc, first, size, nb, apart, inner):
     force = o
     for c in range(nc):
         force = force + fabs(ld(x, p.fz[c]))
-    for c in range(nc):
-        x[p.fz[c]] = maximum(ld(x, p.fz[c]), force * (apart / max(nc, 1)) + 1e-30)
+    least = force * (apart / max(nc, 1)) + NOTHING
     far = lift(1e-30, o)
     for k in range(nb):
         j = p.bounded[k]
@@ -283,6 +280,8 @@ def put_inside(p, nf, nc, first, size, nb, apart, inner):
         x[j] = select(less(0.5, p.held[j]), low, minimum(maximum(at, low + margin), high - margin))
     for c in range(nc):
         a, b, z = p.fx[c], p.fy[c], p.fz[c]
+        normal = maximum(ld(x, z), minimum(least, 0.5 * p.upper[z]))
+        x[z] = select(less(0.5, p.held[z]), ld(x, z), normal)
         length = sqrt(ld(x, a) * ld(x, a) + ld(x, b) * ld(x, b))
         share = minimum(lift(1.0, o), inner * p.mu[c] * ld(x, z) / (length + 1e-30)) * p.open[c]
         x[a], x[b] = ld(x, a) * share, ld(x, b) * share
@@ -425,7 +424,11 @@ def judge(p, n, nf, nc, first, size, nb, scale, worth):
         for i in range(n):
             largest_part = maximum(largest_part, fabs(ld(p.general, (j - first) * first + i) * ld(x, i)))
         rows = maximum(rows, fabs(ld(g, j) - ld(x, j)) / largest_part)
-    here = fabs(0.5 * half) + fabs(linear)
+    cost = p.base_cost[0]
+    for j in range(n):
+        cost = cost + ld(vector(p, COST, size), j) * ld(x, j)
+    value = p.base[0] + 0.5 * half + linear
+    here = maximum(fabs(value), maximum(fabs(cost), fabs(value - cost)))
     worth = maximum(worth, here)
     return dual / most, rows, gap / maximum(here, ROUNDING * worth + 1e-30), worth
 

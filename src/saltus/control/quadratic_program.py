@@ -97,7 +97,7 @@ class Size:
 
 def measure(size: Size) -> Mapping[str, int]:
     n, m, k = size.variables, size.equalities, size.cones
-    return {"sn": n, "sm": m, "sk": k, **program_sizes(n, m, k), **reduction_sizes(n, m)}
+    return {"sn": n, "sm": m, "sk": k, "sn_bent": n, "sn_pulled": n, **program_sizes(n, m, k), **reduction_sizes(n, m)}
 
 
 PLAIN = Part(tuple(measure(Size(1, 1, 1))), Layout(), Layout(), measure, lambda size, ints, reals: None)

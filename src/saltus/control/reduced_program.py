@@ -17,7 +17,7 @@ Reference: B. Acosta, FCCQP: A whole-body QP with full friction cone constraints
 
 from __future__ import annotations
 
-from saltus.control.cholesky import padded, total
+from saltus.control.cholesky import dot, padded, total
 from saltus.control.cones import NOTHING
 from saltus.control.interior_point import (
     ENDLESS,
@@ -45,7 +45,7 @@ from saltus.control.reduction import (
     stiffen,
     stride,
 )
-from saltus.kernel import Quad, declare, fabs, kernel, ld, less, lift, maximum, quad, select, some, sqrt, st, ticks, zero
+from saltus.kernel import Quad, declare, fabs, kernel, ld, less, lift, maximum, quad, select, some, sqrt, st, tail, ticks, zero
 from saltus.spatial.algebra import Vec3
 
 REFINED, WELL = 3, 10.0
@@ -59,7 +59,7 @@ SURE = 1e-6
     TABLES,
     inputs=PROBLEM | {"start_x": "sn optional", "start_z": "sn optional"},
     outputs={"x": "sn", "y": "sm", "z": "sn", "report": "6"},
-    work=PROGRAM.extended(**REDUCTION.groups, sm={"right": None}, sn={"slope": None}),
+    work=PROGRAM.extended(**REDUCTION.groups, sm={"right": None}, sn={"slope": None}, sn_bent={"bent": None}, sn_pulled={"pulled": None}),
 )
 def _reduced_program(
     tree, cones, options, Q, c, A, b, friction, lower, upper, limits, start_x, start_z, w, x, y, z, report
@@ -90,6 +90,7 @@ def _reduced_program(
         if turn == REFINED or not some(less(tolerance, WELL * unsettled(w, n, c, z))):
             break
         refine(w, n, nc, nb, unbounded, steps, first, size, x, z)
+        meet_equalities(w, n, m, steps, alone, A, b, x)
     st(report, 0, count)
     judge(w, n, m, nc, cones, Q, c, A, b, friction, lower, upper, tolerance, rest, gap, late, x, y, z, report)
 
@@ -131,10 +132,12 @@ def put_together(w, n, m, steps, alone, A, b, x):
         x[w.order[k]] = ld(w.vector, k - steps)
     for s in range(steps):
         i = w.pivot_row[s] * row
-        value = ld(E, i + n)
-        for k in range(n - steps):
-            value = value - ld(E, i + steps + k) * ld(w.vector, k)
-        x[w.order[s]] = value
+        x[w.order[s]] = ld(E, i + n) - along(tail(E, i + steps), w.vector, n - steps)
+    meet_equalities(w, n, m, steps, alone, A, b, x)
+
+
+@kernel
+def meet_equalities(w, n, m, steps, alone, A, b, x):
     for i in range(m):
         w.right[i] = ld(b, i) - row_times(A, i, n, x)
     forward(w, m, steps, alone, w.right)
@@ -143,15 +146,28 @@ def put_together(w, n, m, steps, alone, A, b, x):
 
 
 @kernel
-def row_times(A, i, n, x):
-    o, end = zero(A), n // 4 * 4
-    found = quad(A, o, o, o, o)
-    for j in range(0, end, 4):
-        found = found + ld(A, i * n + j, Quad) * ld(x, j, Quad)
-    rest = total(found)
+def along(x, y, n):
+    """x . y, of any number of numbers."""
+    end = n // 4 * 4
+    found = dot(x, y, end)
     for j in range(end, n):
-        rest = rest + ld(A, i * n + j) * ld(x, j)
-    return rest
+        found = found + ld(x, j) * ld(y, j)
+    return found
+
+
+@kernel
+def row_times(A, i, n, x):
+    return along(tail(A, i * n), x, n)
+
+
+@kernel
+def add_row(A, i, n, factor, x):
+    """x + factor times row i."""
+    end = n // 4 * 4
+    for j in range(0, end, 4):
+        st(x, j, ld(x, j, Quad) + ld(A, i * n + j, Quad) * factor)
+    for j in range(end, n):
+        st(x, j, ld(x, j) + ld(A, i * n + j) * factor)
 
 
 @kernel
@@ -173,23 +189,34 @@ def fill_multipliers(w, n, nc, unbounded, steps, first, cones, z):
 def find_multipliers(w, n, m, nc, steps, operations, alone, first, size, cones, Q, c, A, x, y, z):
     """y from the slope along the variables that were taken out; z of what is held; and what is left of the `slope`."""
     for i in range(n):
-        w.slope[i] = ld(c, i) + row_times(Q, i, n, x)
+        curved = row_times(Q, i, n, x)
+        st(w.slope, i, ld(c, i) + curved)
+        st(w.pulled, i, zero(Q))
+        st(w.bent, i, curved)
     for i in range(m):
         y[i] = zero(w.system)
         if w.taken[i] >= 0:
             j = w.order[w.taken[i]]
-            y[i] = -w.slope[j] - ld(z, j)
+            y[i] = -ld(w.slope, j) - ld(z, j)
         elif w.kept[i] >= 0:
             y[i] = ld(vector(w, PULL, size), first + w.kept[i])
-    backward(w, m, operations, alone, y)
+    backward(w, m, steps, operations, alone, y)
     for i in range(m):
-        for j in range(n):
-            w.slope[j] = w.slope[j] + ld(A, i * n + j) * ld(y, i)
+        add_row(A, i, n, ld(y, i), w.pulled)
+    for i in range(m):  # what rounding has left along variables that were taken out
+        w.right[i] = zero(w.system)
+        if w.taken[i] >= 0:
+            j = w.order[w.taken[i]]
+            w.right[i] = -ld(w.slope, j) - ld(w.pulled, j) - ld(z, j)
+    backward(w, m, steps, operations, alone, w.right)
+    for i in range(m):
+        y[i] = ld(y, i) + w.right[i]
+        add_row(A, i, n, w.right[i], w.pulled)
     for k in range(steps, n):
         j = w.order[k]
-        z[j] = select(less(0.5, w.held[k - steps]), -w.slope[j], ld(z, j))
+        z[j] = select(less(0.5, w.held[k - steps]), -ld(w.slope, j) - ld(w.pulled, j), ld(z, j))
     for j in range(n):
-        w.slope[j] = w.slope[j] + ld(z, j)
+        st(w.slope, j, ld(w.slope, j) + ld(w.pulled, j) + ld(z, j))
 
 
 @kernel
@@ -210,6 +237,9 @@ def refine(w, n, nc, nb, unbounded, steps, first, size, x, z):
     d, ahead = vector(w, STEP, size), vector(w, SLOPE, size)
     for k in range(size):
         d[k] = -w.slope[w.order[steps + k]] if k < left else o
+    for s in range(unbounded, steps):
+        there = ld(vector(w, PLACE, size), first + s - unbounded) + ld(E, w.pivot_row[s] * row + n)
+        d[first + s - unbounded] = there - ld(x, w.order[s])
     solve(w, size, d)
     share = room(w, nc, size, first, nb, d)
     for k in range(size):
@@ -227,10 +257,7 @@ def refine(w, n, nc, nb, unbounded, steps, first, size, x, z):
         x[j] = ld(x, j) + ld(d, k)
         z[j] = select(less(o, fabs(ld(z, j))), ld(z, j) - bent, o)
     for s in range(steps):
-        i, value = w.pivot_row[s] * row + steps, o
-        for k in range(left):
-            value = value + ld(E, i + k) * ld(d, k)
-        x[w.order[s]] = ld(x, w.order[s]) - value
+        x[w.order[s]] = ld(x, w.order[s]) - along(tail(E, w.pivot_row[s] * row + steps), d, left)
         if s >= unbounded:
             z[w.order[s]] = ld(z, w.order[s]) + ld(d, first + s - unbounded)
     for k in range(first, size):
@@ -244,11 +271,9 @@ def judge(w, n, m, nc, cones, Q, c, A, b, friction, lower, upper, tolerance, res
     one = lift(1.0, o)
     equal = share = beyond = o
     for i in range(m):
-        size, row = fabs(ld(b, i)), -ld(b, i)
-        for j in range(n):
-            part = ld(A, i * n + j) * ld(x, j)
-            size, row = maximum(size, fabs(part)), row + part
-        equal, share = maximum(equal, fabs(row)), maximum(share, fabs(row) / (size + 1e-30))
+        row, size = parts(tail(A, i * n), x, n)
+        row = row - ld(b, i)
+        equal, share = maximum(equal, fabs(row)), maximum(share, fabs(row) / (maximum(size, fabs(ld(b, i))) + 1e-30))
     empty = o
     for j in range(n):
         low, high = ld(lower, j), ld(upper, j)
@@ -264,11 +289,8 @@ def judge(w, n, m, nc, cones, Q, c, A, b, friction, lower, upper, tolerance, res
         empty = select(less(o, tangents), one, empty)
     steep, most = o, lift(1e-30, o)
     for j in range(n):
-        part = fabs(ld(c, j))
-        curved = row_times(Q, j, n, x)
-        steep = maximum(steep, fabs(w.slope[j]))
-        pulled = w.slope[j] - ld(z, j) - curved - ld(c, j)  # A'y
-        most = maximum(maximum(most, part), maximum(fabs(curved), maximum(fabs(ld(z, j)), fabs(pulled))))
+        steep, inner = maximum(steep, fabs(w.slope[j])), maximum(fabs(ld(c, j)), fabs(ld(w.bent, j)))
+        most = maximum(maximum(most, inner), maximum(fabs(ld(z, j)), fabs(ld(w.pulled, j))))
     st(report, 2, maximum(equal, beyond))
     st(report, 3, steep)
     st(report, 4, gap)
@@ -279,6 +301,21 @@ def judge(w, n, m, nc, cones, Q, c, A, b, friction, lower, upper, tolerance, res
     status = select(less(SURE, maximum(share, rest)), select(less(0.5, late), status, 1.0 * INFEASIBLE + o), status)
     status = select(solved, 1.0 * SOLVED + o, status)
     st(report, 1, select(less(0.5, empty), 1.0 * EMPTY + o, status))
+
+
+@kernel
+def parts(x, y, n):
+    """x . y, and the root of the sum of the squares of what it is made of."""
+    o, end = zero(x), n // 4 * 4
+    found, squares = quad(x, o, o, o, o), quad(x, o, o, o, o)
+    for j in range(0, end, 4):
+        part = ld(x, j, Quad) * ld(y, j, Quad)
+        found, squares = found + part, squares + part * part
+    rest, square = total(found), total(squares)
+    for j in range(end, n):
+        part = ld(x, j) * ld(y, j)
+        rest, square = rest + part, square + part * part
+    return rest, sqrt(square)
 
 
 @kernel

@@ -21,14 +21,18 @@ O(n^3).
 
 from __future__ import annotations
 
-from saltus.control.interior_point import DOUBLE, ENDLESS, LINEAR, vector
-from saltus.kernel import Layout, Quad, fabs, four, kernel, ld, less, maximum, quad, select, some, st, zero
+from saltus.control.cholesky import dot, total
+from saltus.control.interior_point import COST, DOUBLE, ENDLESS, LINEAR, vector
+from saltus.kernel import Layout, Quad, fabs, four, kernel, ld, less, maximum, quad, select, some, sqrt, st, tail, zero
 
 SMALL = 1e5
 """Entries of a row below so many roundings of its largest ones, those at the beginning and those taken off, are zero; in single
 precision a hundredth of it."""
 
 FREE, BOUNDED, LAST = range(3)
+
+LEAST_PIVOT = 0.1
+"""The share of its row's largest entry that is enough to be taken out."""
 
 ALONE = 1e-3
 """The share of its row's largest entry that a variable must have to be taken for standing in it alone."""
@@ -38,7 +42,7 @@ REDUCTION = Layout(
     nre={"eliminated": None},
     nrf={"factors": None},
     nrg={"curved": None},
-    nrc={"order": int, "position": int},
+    nrc={"order": int, "position": int, "listed": int},
     nrm={"pivot_row": int, "taken": int, "kept": int, "biggest": None},
 )
 
@@ -46,7 +50,7 @@ REDUCTION = Layout(
 def reduction_sizes(n: int, m: int) -> dict[str, int]:
     """The sizes of `REDUCTION`."""
     row = (n + 4) // 4 * 4
-    return {"nre": m * row + 4, "nrf": m * m, "nrg": m * row + 4, "nrc": n, "nrm": m}
+    return {"nre": m * row + 4, "nrf": m * m, "nrg": m * row + 4, "nrc": max(n, m), "nrm": m}
 
 
 @kernel
@@ -84,18 +88,10 @@ def append(w, n, sort, count):
 @kernel
 def eliminate(w, n, m, A, b, free, bounded):
     """Gauss and Jordan. How many rows were taken; by variables that stand in them alone; by free ones."""
-    E, row, o = w.eliminated, stride(n), zero(w.eliminated)
+    row = stride(n)
     for i in range(m):
-        big = o
-        for k in range(n):
-            x = ld(A, i * n + w.order[k])
-            st(E, i * row + k, x)
-            big = maximum(big, fabs(x))
-        st(E, i * row + n, ld(b, i))
-        for k in range(n + 1, row):
-            st(E, i * row + k, o)
-        w.biggest[i], w.taken[i] = big, -1
-    w.small[0] = w.unit[0] * select(less(DOUBLE, w.unit[0]), SMALL * 0.01 + o, SMALL + o)
+        copy_row(w, n, row, i, A, b)
+    find_small(w)
     steps = 0
     for k in range(free):
         i = only_row(w, m, row, k)
@@ -104,12 +100,12 @@ def eliminate(w, n, m, A, b, free, bounded):
             scale_row(w, m, row, steps, i)
             steps = steps + 1
     alone = steps + 0
-    for i in range(m):
+    for i in range(m - 1, -1, -1):
         if w.taken[i] < 0:
-            k, _ = largest_entry(w, row, i, steps, free)
+            k = last_entry(w, row, i, steps, free)
             if k >= 0:
                 swap(w, m, row, steps, k)
-                take(w, m, row, steps, i, n)
+                take(w, m, row, alone, steps, i, n)
                 steps = steps + 1
     unbounded = steps + 0
     searching = True
@@ -117,11 +113,62 @@ def eliminate(w, n, m, A, b, free, bounded):
         i, k = best_row(w, m, row, steps, bounded)
         if k >= 0:
             swap(w, m, row, steps, k)
-            take(w, m, row, steps, i, n)
+            take(w, m, row, alone, steps, i, n)
             steps = steps + 1
         else:
             searching = False
+    for s in range(alone):
+        finish_row(w, m, row, alone, steps, w.pivot_row[s])
     return steps, alone, unbounded
+
+
+@kernel
+def copy_row(w, n, row, i, A, b):
+    """A row with columns in order, four at a time where they are neighbours in A as well."""
+    E, o, k = w.eliminated, zero(w.eliminated), 0
+    while k < n:
+        j = w.order[k]
+        if k + 3 < n and w.order[min(k + 3, n - 1)] == j + 3:
+            st(E, i * row + k, ld(A, i * n + j, Quad))
+            k = k + 4
+        else:
+            st(E, i * row + k, ld(A, i * n + j))
+            k = k + 1
+    for j in range(n, row):
+        st(E, i * row + j, o)
+    w.biggest[i], w.taken[i] = size_of(tail(E, i * row), row), -1
+    st(E, i * row + n, ld(b, i))
+
+
+@kernel
+def size_of(x, count):
+    """Of `count` numbers, a multiple of four: the root of the sum of their squares."""
+    return sqrt(dot(x, x, count))
+
+
+@kernel
+def find_small(w):
+    o = zero(w.eliminated)
+    w.small[0] = w.unit[0] * select(less(DOUBLE, w.unit[0]), SMALL * 0.01 + o, SMALL + o)
+
+
+@kernel
+def last_entry(w, row, i, first, end):
+    """The last column in a range whose entry is not much smaller than the largest of its row: of inertia matrices, the way
+    that keeps them sparse. -1 if all are zero in some lane."""
+    E, best, found = w.eliminated, zero(w.eliminated), -1
+    for k in range(first, end):
+        best = maximum(best, fabs(ld(E, i * row + k)))
+    if first < end and not some(less(best, w.small[0] * w.biggest[i])):
+        least = best * LEAST_PIVOT
+        k = end - 1
+        while k >= first and found < 0:
+            if not some(less(fabs(ld(E, i * row + k)), least)):
+                found = k + 0
+            k = k - 1
+    if found < 0:
+        found, _ = largest_entry(w, row, i, first, end)
+    return found
 
 
 @kernel
@@ -145,6 +192,8 @@ def only_row(w, m, row, k):
         x = fabs(ld(E, i * row + k))
         if some(less(0.0, x)):
             count = count + 1
+            if count > 1:
+                break
             small = some(less(x, ALONE * w.biggest[i]))
             found = i if w.taken[i] < 0 and not small else -1
     return found if count == 1 else -1
@@ -189,20 +238,44 @@ def scale_row(w, m, row, step, i):
 
 
 @kernel
-def take(w, m, row, step, i, n):
-    """Row i gives the variable of a column, which leaves all other rows."""
-    E, big = w.eliminated, zero(w.eliminated)
+def take(w, m, row, alone, step, i, n):
+    """Row i gives the variable of a column, which leaves all other rows but those that wait for `finish_row`."""
+    E = w.eliminated
     scale_row(w, m, row, step, i)
-    for j in range(step, n):
-        big = maximum(big, fabs(ld(E, i * row + j)))
+    begin = step // 4 * 4
+    big = size_of(tail(E, i * row + begin), row - begin)
     for k in range(m):
-        if k != i:
+        if k != i and not is_alone(w, alone, k):
             factor = ld(E, k * row + step)
             st(w.factors, step * m + k, factor)
             if some(less(0.0, fabs(factor))):
                 w.biggest[k] = maximum(w.biggest[k], big * fabs(factor))
-                for j in range(step // 4 * 4, row, 4):
+                for j in range(begin, row, 4):
                     st(E, k * row + j, ld(E, k * row + j, Quad) - ld(E, i * row + j, Quad) * factor)
+
+
+@kernel
+def is_alone(w, alone, i):
+    """Whether a row was taken by a variable that stands in it alone."""
+    return 0 <= w.taken[i] < alone
+
+
+@kernel
+def finish_row(w, m, row, alone, steps, i):
+    """What the variables that were taken out later leave of a row that was waiting."""
+    E, count = w.eliminated, 0
+    for s in range(alone, steps):
+        factor = ld(E, i * row + s)
+        st(w.factors, s * m + i, factor)
+        if some(less(0.0, fabs(factor))):
+            w.listed[count] = s
+            count = count + 1
+    for j in range(steps // 4 * 4, row, 4):
+        rest = ld(E, i * row + j, Quad)
+        for e in range(count):
+            s = w.listed[e]
+            rest = rest - ld(E, w.pivot_row[s] * row + j, Quad) * ld(w.factors, s * m + i)
+        st(E, i * row + j, rest)
 
 
 @kernel
@@ -214,19 +287,32 @@ def forward(w, m, steps, alone, x):
         x[i] = y
         if s >= alone:
             for k in range(m):
-                if k != i:
+                if k != i and not is_alone(w, alone, k):
                     x[k] = ld(x, k) - ld(w.factors, s * m + k) * y
+    for t in range(alone):
+        i = w.pivot_row[t]
+        y = ld(x, i)
+        for s in range(alone, steps):
+            y = y - ld(w.factors, s * m + i) * ld(x, w.pivot_row[s])
+        x[i] = y
 
 
 @kernel
-def backward(w, m, steps, alone, y):
-    """Multipliers of A x = b, by those of the eliminated rows."""
+def backward(w, m, taken, steps, alone, y):
+    """Multipliers of A x = b, by those of the eliminated rows. Of `steps` the first ones have `taken` rows."""
+    for s in range(alone, taken):
+        i = w.pivot_row[s]
+        rest = ld(y, i)
+        for t in range(alone):
+            k = w.pivot_row[t]
+            rest = rest - ld(w.factors, s * m + k) * ld(y, k)
+        y[i] = rest
     for s in range(steps - 1, -1, -1):
         i = w.pivot_row[s]
         rest = ld(y, i)
         if s >= alone:
             for k in range(m):
-                if k != i:
+                if k != i and not is_alone(w, alone, k):
                     rest = rest - ld(w.factors, s * m + k) * ld(y, k)
         y[i] = rest * ld(w.factors, s * m + i)
 
@@ -301,6 +387,7 @@ def stiffen(w, left, taken, rows, first, size):
         for i in range(left):
             squares = squares + ld(F, r * first + i) * ld(F, r * first + i)
         cost = most / squares
+        w.base[0] = w.base[0] + 0.5 * cost * w.lower[first + r] * w.lower[first + r]
         for i in range(left):
             entry = cost * ld(F, r * first + i)
             if some(less(0.0, fabs(entry))):
@@ -312,7 +399,7 @@ def stiffen(w, left, taken, rows, first, size):
 @kernel
 def reduce_cost(w, n, m, steps, first, size, Q, c):
     """H and h."""
-    E, G, row, H, o = w.eliminated, w.curved, stride(n), w.hessian, zero(w.eliminated)
+    E, row, H, o = w.eliminated, stride(n), w.hessian, zero(w.eliminated)
     begin = steps // 4 * 4
     for k in range(n):
         w.position[w.order[k]] = k
@@ -320,63 +407,90 @@ def reduce_cost(w, n, m, steps, first, size, Q, c):
         for j in range(0, first, 4):
             st(H, i * first + j, quad(H, o, o, o, o))
         vector(w, LINEAR, size)[i] = o
-    h = vector(w, LINEAR, size)
-    for s in range(steps):
-        for j in range(begin, row, 4):
-            st(G, s * row + j, quad(G, o, o, o, o))
+    h, linear = vector(w, LINEAR, size), vector(w, COST, size)
     for v in range(n):
         k = w.position[v]
         if k < steps:
             gather_basic(w, n, row, begin, steps, Q, v, k)
         else:
             gather_other(w, n, row, first, h, steps, Q, v, k - steps)
-            h[k - steps] = ld(h, k - steps) + ld(c, v)
+            linear[k - steps] = ld(c, v)
     multiply(w, n, row, first, h, steps)
+    base = base_cost = o
     for s in range(steps):
-        cost = ld(c, w.order[s])
+        cost, i = ld(c, w.order[s]), w.pivot_row[s] * row + steps
+        there = ld(E, i + n - steps)
+        base, base_cost = base + 0.5 * there * ld(w.curved, s * row + n), base_cost + there * cost
         if some(less(0.0, fabs(cost))):
-            i = w.pivot_row[s] * row + steps
             for j in range(n - steps):
-                h[j] = ld(h, j) - ld(E, i + j) * cost
+                linear[j] = ld(linear, j) - ld(E, i + j) * cost
+    for j in range(n - steps):
+        h[j] = ld(h, j) + ld(linear, j)
+    w.base[0], w.base_cost[0] = base + base_cost, base_cost
     for i in range(first):
         for j in range(i):
             st(H, i * first + j, ld(H, j * first + i))
 
 
 @kernel
-def nonzero(Q, k):
-    return some(less(0.0, fabs(ld(Q, k))))
+def list_nonzero(w, n, Q, v):
+    """Lists the entries of row v of Q that are not zero; how many."""
+    count, end = 0, n // 4 * 4
+    for u in range(0, end, 4):
+        four_of_them = ld(Q, v * n + u, Quad)
+        if some(less(0.0, total(four_of_them * four_of_them))):
+            for k in range(u, u + 4):
+                count = list_entry(w, n, Q, v, k, count)
+    for u in range(end, n):
+        count = list_entry(w, n, Q, v, u, count)
+    return count
+
+
+@kernel
+def list_entry(w, n, Q, v, u, count):
+    if some(less(0.0, fabs(ld(Q, v * n + u)))):
+        w.listed[count] = u
+        count = count + 1
+    return count
 
 
 @kernel
 def gather_basic(w, n, row, begin, steps, Q, v, s):
     """Row s of Q_BB T - Q_BN; behind it, of Q_BB beta."""
-    E, G = w.eliminated, w.curved
-    for u in range(n):
-        if nonzero(Q, v * n + u):
-            x, k = ld(Q, v * n + u), w.position[u]
-            if k < steps:
-                i = w.pivot_row[k] * row
-                for j in range(begin, row, 4):
-                    st(G, s * row + j, ld(G, s * row + j, Quad) + ld(E, i + j, Quad) * x)
-            else:
-                st(G, s * row + k, ld(G, s * row + k) - x)
+    E, G, count, inner = w.eliminated, w.curved, list_nonzero(w, n, Q, v), 0
+    o = zero(E)
+    for e in range(count):  # those that were taken first
+        u = w.listed[e]
+        if w.position[u] < steps:
+            w.listed[e] = w.listed[inner]
+            w.listed[inner] = u
+            inner = inner + 1
+    for j in range(begin, row, 4):
+        found = quad(E, o, o, o, o)
+        for e in range(inner):
+            u = w.listed[e]
+            found = found + ld(E, w.pivot_row[w.position[u]] * row + j, Quad) * ld(Q, v * n + u)
+        st(G, s * row + j, found)
+    for e in range(inner, count):
+        u = w.listed[e]
+        k = s * row + w.position[u]
+        st(G, k, ld(G, k) - ld(Q, v * n + u))
 
 
 @kernel
 def gather_other(w, n, row, first, h, steps, Q, v, i):
     """Row i of Q_NN - Q_NB T, and of Q_NB beta."""
-    E, H = w.eliminated, w.hessian
-    for u in range(n):
-        if nonzero(Q, v * n + u):
-            x, k = ld(Q, v * n + u), w.position[u]
-            if k < steps:
-                from_row = w.pivot_row[k] * row
-                for j in range(n - steps):
-                    st(H, i * first + j, ld(H, i * first + j) - ld(E, from_row + steps + j) * x)
-                h[i] = ld(h, i) + ld(E, from_row + n) * x
-            else:
-                st(H, i * first + k - steps, ld(H, i * first + k - steps) + x)
+    E, H, count = w.eliminated, w.hessian, list_nonzero(w, n, Q, v)
+    for e in range(count):
+        u = w.listed[e]
+        x, k = ld(Q, v * n + u), w.position[u]
+        if k < steps:
+            from_row = w.pivot_row[k] * row
+            for j in range(n - steps):
+                st(H, i * first + j, ld(H, i * first + j) - ld(E, from_row + steps + j) * x)
+            h[i] = ld(h, i) + ld(E, from_row + n) * x
+        else:
+            st(H, i * first + k - steps, ld(H, i * first + k - steps) + x)
 
 
 @kernel
@@ -389,9 +503,9 @@ def multiply(w, n, row, first, h, steps):
             none = quad(E, o, o, o, o)
             A, B, C, D = none, none, none, none
             for s in range(steps):
-                g = ld(G, s * row + steps + j, Quad)
-                a, b, c, d = four(ld(E, w.pivot_row[s] * row + steps + i, Quad))
-                A, B, C, D = A + g * a, B + g * b, C + g * c, D + g * d
+                g, k = ld(G, s * row + steps + j, Quad), w.pivot_row[s] * row + steps + i
+                A, B = A + g * ld(E, k), B + g * ld(E, k + 1)
+                C, D = C + g * ld(E, k + 2), D + g * ld(E, k + 3)
             put_block(H, h, first, left, i, j, A)
             put_block(H, h, first, left, i + 1, j, B)
             put_block(H, h, first, left, i + 2, j, C)

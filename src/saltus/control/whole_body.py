@@ -27,7 +27,7 @@ from saltus.constraints.dense import factor_block, solve_block
 from saltus.constraints.system import AXES, BODIES, aim_rows, move_bodies, point_acceleration
 from saltus.control.cholesky import padded
 from saltus.control.control_tables import CONTROL_TABLES
-from saltus.control.interior_point import ENDLESS, LINEAR, PROGRAM, find_unit, minimise, vector
+from saltus.control.interior_point import COST, LINEAR, PROGRAM, find_unit, minimise, vector
 from saltus.control.quadratic_program import DEADLINE, MAX_ITERATIONS, SOLVED
 from saltus.control.task_rows import ROWS, fill_tasks, first_origin
 from saltus.dynamics.crba import collect
@@ -321,6 +321,9 @@ def fill_program(tree, q, v, active, friction, wanted, level, w, n, first, row):
     for i in range(first):
         for j in range(i):
             st(H, i * first + j, ld(H, j * first + i))
+    for i in range(first):
+        vector(w, COST, first + padded(rows))[i] = ld(h, i)
+    w.base[0], w.base_cost[0] = o, o
     for k in range(limits):
         limited = w.near[k]
         j, dof = first + k, tree.limited[limited]
