@@ -4,8 +4,8 @@
 
 Inverse dynamics of ANYmal on four points and Talos on eight (tests/control/whole_body_qps.py); each solver by what makes it
 fastest (qp_peers.py). A solver is given the loosest tolerance with which the points that it returns pass, or as many as with
-any: primal and dual residual and gap, absolute, measured by NumPy, below 1e-6; that is qpbenchmark's rule. The time of a problem is the best of
-several calls that hand over all data, factor and solve.
+any: primal and dual residual and gap, absolute, measured by NumPy, below 1e-6; that is qpbenchmark's rule. The time of a
+problem is the best of several calls that hand over all data, factor and solve.
 
 | column | what it is |
 |---|---|
