@@ -32,6 +32,8 @@ from saltus.constraints.impact import Impact
 from saltus.constraints.inverse_dynamics import InverseDynamics
 from saltus.constraints.report import Status
 from saltus.constraints.specialise import specialise
+from saltus.control.fccqp import fccqp
+from saltus.control.quadratic_program import QPResiduals, QPSolution, QPStatus
 from saltus.derivatives.aba import ABADerivatives, aba_derivatives
 from saltus.derivatives.centroidal import (
     CenterOfMassDerivatives,

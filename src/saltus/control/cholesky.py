@@ -3,31 +3,38 @@
     K = V^T D^-1 V,      V upper triangular, D its diagonal
 
 K has n rows of `row` numbers, n and `row` multiples of four, of which only those from the diagonal on are looked at; V takes
-their place. `inverse` receives D^-1. A pivot that is less than rounding leaves of its row is held up by that much, so that
+their place. `inverse` receives D^-1. K may be quasidefinite: positive first, then negative. A pivot that is less than rounding leaves of its row is held up by that much, so that
 what K does not see hardly moves. O(n^3 / 6), four pivots at a time: a row then goes through memory a quarter as often.
 """
 
 from __future__ import annotations
 
-from saltus.kernel import Quad, four, kernel, ld, maximum, quad, st, zero
+from saltus.kernel import Quad, fabs, four, kernel, ld, maximum, minimum, quad, st, zero
 
 
 @kernel
-def factor(K, n, row, inverse, least):
-    """In place. `least`: the share of its diagonal entry below which a pivot is rounding."""
+def padded(n):
+    """Numbers in a row of quads."""
+    return (n + 3) // 4 * 4
+
+
+@kernel
+def factor(K, n, turn, row, inverse, least):
+    """In place. From row `turn` on pivots are negative. `least`: the share of its diagonal entry below which a pivot is
+    rounding."""
     for k in range(0, n, 4):
         a, b, c, d = k * row, (k + 1) * row, (k + 2) * row, (k + 3) * row
         floors = ld(K, a + k), ld(K, b + k + 1), ld(K, c + k + 2), ld(K, d + k + 3)
-        take_pivot(K, row, k, inverse, floors[0], least)
+        take_pivot(K, row, k, turn, inverse, floors[0], least)
         take_row(K, row, k, k + 1, inverse)
-        take_pivot(K, row, k + 1, inverse, floors[1], least)
+        take_pivot(K, row, k + 1, turn, inverse, floors[1], least)
         take_row(K, row, k, k + 2, inverse)
         take_row(K, row, k + 1, k + 2, inverse)
-        take_pivot(K, row, k + 2, inverse, floors[2], least)
+        take_pivot(K, row, k + 2, turn, inverse, floors[2], least)
         take_row(K, row, k, k + 3, inverse)
         take_row(K, row, k + 1, k + 3, inverse)
         take_row(K, row, k + 2, k + 3, inverse)
-        take_pivot(K, row, k + 3, inverse, floors[3], least)
+        take_pivot(K, row, k + 3, turn, inverse, floors[3], least)
         p, q, r, s = ld(inverse, k), ld(inverse, k + 1), ld(inverse, k + 2), ld(inverse, k + 3)
         for i in range(k + 4, n, 2):
             here, there = i * row, (i + 1) * row
@@ -40,8 +47,12 @@ def factor(K, n, row, inverse, least):
 
 
 @kernel
-def take_pivot(K, row, k, inverse, diagonal, least):
-    pivot = maximum(ld(K, k * row + k), maximum(diagonal, zero(K)) * least + 1e-30)
+def take_pivot(K, row, k, turn, inverse, diagonal, least):
+    pivot, floor = ld(K, k * row + k), fabs(diagonal) * least + 1e-30
+    if k < turn:
+        pivot = maximum(pivot, floor)
+    else:
+        pivot = minimum(pivot, -floor)
     st(K, k * row + k, pivot)
     st(inverse, k, 1.0 / pivot)
 

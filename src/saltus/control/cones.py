@@ -96,8 +96,9 @@ def barrier_block(mu, W):
     k2, m = 2.0 * k, mu * k
     a = -2.0 * m * w.x
     return Sym3(
-        xx=k2 * w.y * w.y + k, xy=k2 * w.y * w.z, xz=a * w.y,
-        yy=k2 * w.z * w.z + k, yz=a * w.z, zz=mu * m * (2.0 * w.x * w.x - 1.0),
+        k2 * w.y * w.y + k, k2 * w.y * w.z, a * w.y,
+        k2 * w.z * w.z + k, a * w.z,
+        mu * m * (2.0 * w.x * w.x - 1.0),
     )  # fmt: skip
 
 

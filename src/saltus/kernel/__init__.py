@@ -19,6 +19,7 @@ from saltus.kernel.scalar import (
     sincos,
     some,
     sqrt,
+    ticks,
 )
 from saltus.kernel.tables import Configurations, Filled, Part, Tables, Varied
 from saltus.kernel.tuples import Scalar, defines, kernel, rolled
@@ -63,5 +64,6 @@ __all__ = [
     "st",
     "st_symmetric",
     "tail",
+    "ticks",
     "zero",
 ]

@@ -23,8 +23,8 @@ INVARIANT = "!invariant.load !0"
 class Module:
     """Functions and declarations, in the order in which they were written."""
 
-    def __init__(self, gpu: bool = False) -> None:
-        self.gpu = gpu
+    def __init__(self, gpu: bool = False, triple: str = "") -> None:
+        self.gpu, self.triple = gpu, triple
         self.functions: list[str] = []
         self.declarations: dict[str, str] = {}
         self.tables: dict[str, tuple[str, list[Any]]] = {}

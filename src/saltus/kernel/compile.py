@@ -41,7 +41,7 @@ def entry_of(algorithm: Algorithm, number: Number, present: tuple[bool, ...], fo
 def assembly(algorithm: Algorithm, number: Number, present: tuple[bool, ...], form: str, symbol: str) -> str:
     """LLVM's language, before it is optimised."""
     entry = entry_of(algorithm, number, present, form)
-    compiler = Compiler(form == GPU, Evaluation if algorithm.known else Walk)
+    compiler = Compiler(form == GPU, Evaluation if algorithm.known else Walk, target_of(form).triple)
     compiler.limbs = form == "one"
     compiler.entry(entry.function, entry.types, symbol)
     return str(compiler.module)

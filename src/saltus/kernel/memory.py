@@ -54,8 +54,8 @@ def zero(array: Any) -> Scalar:
 
 
 def tail(array: Any, start: int) -> Any:
-    """The array from an index on."""
-    return array[start:]
+    """The array from an index on, or the field, if it has its group to itself."""
+    return array.array[array.start + start :] if isinstance(array, Field) else array[start:]
 
 
 def leaves(value: Any) -> list[Any]:

@@ -246,9 +246,9 @@ def _zero(walk: Expressions, owner: Any) -> Any:
 @primitive(memory.tail)
 def _tail(walk: Expressions, owner: Any, start: Any) -> Any:
     ty = array(owner)
-    if not isinstance(ty, Span):
-        raise RefusedError(f"expected an array, found {ty}")
-    return Value(ty, walk.place(ty, owner.texts, index_of(walk, start)), *owner.texts[1:])
+    if not is_flat(ty):
+        raise RefusedError(f"expected an array, or a field of numbers that has its group to itself, found {ty}")
+    return Value(ty.span, walk.place(ty.span, owner.texts, index_of(walk, start)), *owner.texts[1:])
 
 
 @primitive(quad)
@@ -322,6 +322,15 @@ def _is_zero(walk: Expressions, x: Any) -> Any:
     if not is_of(x, None):
         raise RefusedError(f"expected a number, found {x.type}")
     return Known(walk.keeps and isinstance(x, Known) and x.value == 0)
+
+
+@primitive(scalar.ticks)
+def _ticks(walk: Expressions) -> Any:
+    if walk.module.gpu:
+        return Value(INT, walk.intrinsic("llvm.nvvm.read.ptx.sreg.globaltimer", "i64", []))
+    if walk.module.triple.startswith("aarch64"):  # programs may not read its count of cycles
+        return Value(INT, walk.op('call i64 asm sideeffect "mrs $0, cntvct_el0", "=r"()'))
+    return Value(INT, walk.intrinsic("llvm.readcyclecounter", "i64", []))
 
 
 @primitive(scalar.lift)

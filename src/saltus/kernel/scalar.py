@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import functools
 import math
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -81,6 +82,11 @@ def is_zero(x: Scalar) -> bool:
     """Whether a number is known to be 0 where code is compiled for one robot, so that what it spoils can be spared; False
     where that is not known: a condition for `if`."""
     return isinstance(x, (int, float)) and x == 0.0
+
+
+def ticks() -> int:
+    """What a clock of the machine shows, which runs on at some rate: for what must end in time."""
+    return time.perf_counter_ns()
 
 
 @elementary

@@ -32,8 +32,8 @@ class Made(NamedTuple):
 class Compiler:
     """A module, and the functions that are in it."""
 
-    def __init__(self, gpu: bool = False, walk: type[Walk] | None = None) -> None:
-        self.module = Module(gpu)
+    def __init__(self, gpu: bool = False, walk: type[Walk] | None = None, triple: str = "") -> None:
+        self.module = Module(gpu, triple)
         self.walk = walk or Walk
         self.limbs = False
         """Whether numbers are those of one sample, so that vectors are free for what is equal in it (limbs.py)."""

@@ -1,0 +1,209 @@
+"""Quadratic programs of whole-body control, with friction cones as they are.
+
+    minimise 1/2 x'Qx + c'x    subject to    A x = b,  |(x_fx, x_fy)| <= mu x_fz,  lower <= x <= upper
+
+    Q x + c + A'y + z = 0,     z in the normal cone of cones and bounds at x
+
+Equalities are taken out (reduction.py), what is left is solved by an interior point method (interior_point.py), and the
+solution is judged by the numbers that were given.
+
+| `report` | |
+|---|---|
+| 0, 1 | iterations; status |
+| 2 to 5 | residuals: A x - b and bounds; the gradient; the work of multipliers; cones |
+
+Reference: B. Acosta, FCCQP: A whole-body QP with full friction cone constraints (2024).
+"""
+
+from __future__ import annotations
+
+from saltus.control.cholesky import padded
+from saltus.control.interior_point import ENDLESS, PLACE, PROGRAM, PULL, minimise, vector
+from saltus.control.quadratic_program import DEADLINE, EMPTY, INFEASIBLE, MAX_ITERATIONS, PROBLEM, SOLVED, TABLES
+from saltus.control.reduction import (
+    REDUCTION,
+    backward,
+    eliminate,
+    forward,
+    keep_rows,
+    order_columns,
+    reduce_cost,
+    stride,
+)
+from saltus.kernel import declare, fabs, kernel, ld, less, lift, maximum, select, sqrt, st, ticks, zero
+from saltus.spatial.algebra import Vec3
+
+LEAST_FRICTION = 1e-9
+"""A cone without friction is a ray; this one has an inside."""
+
+SURE = 1e-6
+"""The share by which equalities are missed that cannot be met."""
+
+
+@declare(
+    TABLES,
+    inputs=PROBLEM | {"start_x": "sn optional", "start_z": "sn optional"},
+    outputs={"x": "sn", "y": "sm", "z": "sn", "report": "6"},
+    work=PROGRAM.extended(**REDUCTION.groups, sm={"right": None}, sn={"slope": None}),
+)
+def _reduced_program(
+    tree, cones, options, Q, c, A, b, friction, lower, upper, limits, start_x, start_z, w, x, y, z, report
+):  # fmt: skip
+    """`options`: the most iterations, and ticks of the clock / 1024; `limits`: the tolerance."""
+    n, m, nc, begun = tree.sn, tree.sm, tree.sk, ticks()
+    free = order_columns(w, n, lower, upper, cones, nc)
+    steps, alone = eliminate(w, n, m, A, b, free)
+    left = n - steps
+    first = padded(left)
+    rows = keep_rows(w, n, m, steps, first)
+    size = first + padded(rows)
+    reduce_cost(w, n, m, steps, first, size, Q, c)
+    fill_bounds(w, n, nc, steps, cones, friction, lower, upper)
+    if start_x is not None:
+        fill_start(w, n, nc, steps, size, cones, start_x, start_z)
+    tolerance = ld(limits, 0)
+    warm = start_x is not None
+    count, _, rest, gap, late = minimise(w, left, rows, nc, warm, tolerance, options[0], begun, options[1] * 1024)
+    put_together(w, n, m, steps, alone, first, A, b, x)
+    find_multipliers(w, n, m, nc, steps, alone, first, size, cones, Q, c, A, x, y, z)
+    st(report, 0, count)
+    judge(w, n, m, nc, cones, Q, c, A, b, friction, lower, upper, tolerance, rest, gap, late, x, y, z, report)
+
+
+@kernel
+def fill_bounds(w, n, nc, steps, cones, friction, lower, upper):
+    for k in range(steps, n):
+        j = w.order[k]
+        w.lower[k - steps], w.upper[k - steps] = ld(lower, j), ld(upper, j)
+    for c in range(nc):
+        mu = ld(friction, c)
+        w.mu[c] = maximum(mu, lift(LEAST_FRICTION, mu))
+        w.fx[c], w.fy[c] = w.position[cones[3 * c]] - steps, w.position[cones[3 * c + 1]] - steps
+        fz = w.position[cones[3 * c + 2]] - steps
+        w.fz[c], w.lower[fz] = fz, maximum(w.lower[fz], zero(w.system))
+
+
+@kernel
+def fill_start(w, n, nc, steps, size, cones, x, z):
+    """Variables and multipliers of the reduced program. That of a normal force is first the cone's."""
+    o = zero(w.system)
+    for k in range(padded(n - steps)):
+        vector(w, PLACE, size)[k] = o
+    for k in range(steps, n):
+        j = w.order[k]
+        vector(w, PLACE, size)[k - steps] = ld(x, j)
+        w.below[k - steps], w.above[k - steps] = maximum(-ld(z, j), o), maximum(ld(z, j), o)
+    for c in range(nc):
+        a, b, along = -ld(z, cones[3 * c]), -ld(z, cones[3 * c + 1]), ld(z, cones[3 * c + 2])
+        normal = maximum(-along / w.mu[c], sqrt(a * a + b * b))
+        rest = along + w.mu[c] * normal
+        w.force[c] = Vec3(normal, a, b)
+        w.below[w.fz[c]], w.above[w.fz[c]] = maximum(-rest, o), maximum(rest, o)
+
+
+@kernel
+def put_together(w, n, m, steps, alone, first, A, b, x):
+    """x by the reduced program's solution, less what rounding leaves of A x - b."""
+    E, row = w.eliminated, stride(n)
+    for k in range(steps, n):
+        x[w.order[k]] = ld(w.vector, k - steps)
+    for s in range(steps):
+        i = w.pivot_row[s] * row
+        value = ld(E, i + n)
+        for k in range(n - steps):
+            value = value - ld(E, i + steps + k) * ld(w.vector, k)
+        x[w.order[s]] = value
+    for i in range(m):
+        w.right[i] = ld(b, i) - row_times(A, i, n, x)
+    forward(w, m, steps, alone, w.right)
+    for s in range(steps):
+        x[w.order[s]] = ld(x, w.order[s]) + w.right[w.pivot_row[s]]
+
+
+@kernel
+def row_times(A, i, n, x):
+    total = zero(A)
+    for j in range(n):
+        total = total + ld(A, i * n + j) * ld(x, j)
+    return total
+
+
+@kernel
+def find_multipliers(w, n, m, nc, steps, alone, first, size, cones, Q, c, A, x, y, z):
+    """y from the slope along the variables that were taken out; z of bounds and cones, and of what is held all the rest."""
+    o = zero(w.system)
+    for i in range(n):
+        w.slope[i] = ld(c, i) + row_times(Q, i, n, x)
+    for i in range(m):
+        y[i] = o
+        if w.taken[i] >= 0:
+            y[i] = -w.slope[w.order[w.taken[i]]]
+        elif w.kept[i] >= 0:
+            y[i] = ld(vector(w, PULL, size), first + w.kept[i])
+    backward(w, m, steps, alone, y)
+    for i in range(m):
+        for j in range(n):
+            w.slope[j] = w.slope[j] + ld(A, i * n + j) * ld(y, i)
+    for j in range(n):
+        z[j] = o
+    for k in range(steps, n):
+        j, held = w.order[k], w.held[k - steps]
+        z[j] = select(less(0.5, held), -w.slope[j], w.above[k - steps] - w.below[k - steps])
+    for k in range(nc):
+        f, a, b, j = w.force[k], cones[3 * k], cones[3 * k + 1], cones[3 * k + 2]
+        is_open = less(0.5, w.open[k])
+        z[a], z[b] = select(is_open, -f.y, -w.slope[a]), select(is_open, -f.z, -w.slope[b])
+        held = less(0.5, w.held[w.fz[k]])
+        z[j] = select(held, ld(z, j), ld(z, j) - w.mu[k] * f.x)
+    for j in range(n):
+        w.slope[j] = w.slope[j] + ld(z, j)
+
+
+@kernel
+def judge(w, n, m, nc, cones, Q, c, A, b, friction, lower, upper, tolerance, rest, gap, late, x, y, z, report):
+    """Residuals of the point that is returned, and the status that follows from them."""
+    o = zero(Q)
+    one = lift(1.0, o)
+    equal = share = beyond = o
+    for i in range(m):
+        size, row = fabs(ld(b, i)), -ld(b, i)
+        for j in range(n):
+            part = ld(A, i * n + j) * ld(x, j)
+            size, row = maximum(size, fabs(part)), row + part
+        equal, share = maximum(equal, fabs(row)), maximum(share, fabs(row) / (size + 1e-30))
+    empty = o
+    for j in range(n):
+        low, high = ld(lower, j), ld(upper, j)
+        beyond = maximum(beyond, maximum(low - ld(x, j), ld(x, j) - high))
+        empty = select(less(high, low), one, empty)
+    missed = o
+    for k in range(nc):
+        fx, fy, fz = ld(x, cones[3 * k]), ld(x, cones[3 * k + 1]), ld(x, cones[3 * k + 2])
+        missed = maximum(missed, sqrt(fx * fx + fy * fy) - ld(friction, k) * fz)
+        no_friction, below = less(ld(friction, k), o), less(ld(upper, cones[3 * k + 2]), o)
+        empty = select(no_friction, one, select(below, one, empty))
+        tangents = maximum(bounded(lower, upper, cones[3 * k]), bounded(lower, upper, cones[3 * k + 1]))
+        empty = select(less(o, tangents), one, empty)
+    steep, most = o, lift(1e-30, o)
+    for j in range(n):
+        part = fabs(ld(c, j))
+        curved = row_times(Q, j, n, x)
+        steep = maximum(steep, fabs(w.slope[j]))
+        pulled = w.slope[j] - ld(z, j) - curved - ld(c, j)  # A'y
+        most = maximum(maximum(most, part), maximum(fabs(curved), maximum(fabs(ld(z, j)), fabs(pulled))))
+    st(report, 2, maximum(equal, beyond))
+    st(report, 3, steep)
+    st(report, 4, gap)
+    st(report, 5, missed)
+    optimal = maximum(steep / most, gap)
+    solved = less(maximum(maximum(optimal, share), rest), tolerance)
+    status = select(less(0.5, late), 1.0 * DEADLINE + o, 1.0 * MAX_ITERATIONS + o)
+    status = select(less(SURE, maximum(share, rest)), select(less(0.5, late), status, 1.0 * INFEASIBLE + o), status)
+    status = select(solved, 1.0 * SOLVED + o, status)
+    st(report, 1, select(less(0.5, empty), 1.0 * EMPTY + o, status))
+
+
+@kernel
+def bounded(lower, upper, j):
+    """More than 0 for a variable that has an end."""
+    return maximum(ld(lower, j) + ENDLESS, ENDLESS - ld(upper, j))

@@ -1,0 +1,326 @@
+"""Equalities of a quadratic program taken out of it: A x = b gives some of the variables by the others.
+
+    x_B = beta - T w,    w = x_N        minimise 1/2 x'Qx + c'x    becomes    minimise 1/2 w'Hw + h'w
+
+Gauss and Jordan, on variables that nothing bounds (`free`). First those that stand in one row only: slacks, torques without
+limits. Then each row takes the largest of its free entries; columns change places so that those taken stand in front. Rows
+without free entries are left: if they are not zero they become rows of the reduced program, else they are dropped, and
+whether they agree with the others is seen from the residual of the solution. Zeros are skipped, of A as of Q.
+
+| code | what | shape |
+|---|---|---|
+| `eliminated` | A, b by columns as in `order`; in the end T, beta in the rows that were taken | m, stride(n) |
+| `factors` | by steps: what was taken from each row, and 1 / pivot | m m |
+| `order`, `position` | which variable stands in a column, and the other way | n |
+| `pivot_row`, `taken` | the row of each step; the step of each row, or -1 | m |
+| `curved` | Q_BB T - Q_BN | m, stride |
+
+O(n^3).
+"""
+
+from __future__ import annotations
+
+from saltus.control.interior_point import ENDLESS, LINEAR, vector
+from saltus.kernel import Layout, Quad, fabs, four, kernel, ld, less, maximum, quad, select, some, st, zero
+
+SMALL = 1e-9
+"""Entries of a row below this share of its largest one are zero."""
+
+ALONE = 1e-3
+"""The share of its row's largest entry that a variable must have to be taken for standing in it alone."""
+
+REDUCTION = Layout(
+    nre={"eliminated": None},
+    nrf={"factors": None},
+    nrg={"curved": None},
+    nrc={"order": int, "position": int},
+    nrm={"pivot_row": int, "taken": int, "kept": int, "biggest": None},
+)
+
+
+def reduction_sizes(n: int, m: int) -> dict[str, int]:
+    """The sizes of `REDUCTION`."""
+    row = (n + 4) // 4 * 4
+    return {"nre": m * row + 4, "nrf": m * m, "nrg": m * row + 4, "nrc": n, "nrm": m}
+
+
+@kernel
+def stride(n):
+    """Numbers in a row: n and the right side, in quads."""
+    return (n + 4) // 4 * 4
+
+
+@kernel
+def order_columns(w, n, lower, upper, cones, nc):
+    """Free variables first; how many."""
+    for j in range(n):
+        w.position[j] = 0
+    for k in range(3 * nc):
+        w.position[cones[k]] = 1
+    free = 0
+    for j in range(n):
+        if w.position[j] == 0:
+            bounded = maximum(ld(lower, j) + ENDLESS, ENDLESS - ld(upper, j))
+            if not some(less(0.0, bounded)):
+                w.order[free] = j
+                free = free + 1
+            else:
+                w.position[j] = 1
+    last = free
+    for j in range(n):
+        if w.position[j] == 1:
+            w.order[last] = j
+            last = last + 1
+    return free
+
+
+@kernel
+def eliminate(w, n, m, A, b, free):
+    """Gauss and Jordan. How many rows were taken."""
+    E, row, o = w.eliminated, stride(n), zero(w.eliminated)
+    for i in range(m):
+        big = o
+        for k in range(n):
+            x = ld(A, i * n + w.order[k])
+            st(E, i * row + k, x)
+            big = maximum(big, fabs(x))
+        st(E, i * row + n, ld(b, i))
+        for k in range(n + 1, row):
+            st(E, i * row + k, o)
+        w.biggest[i], w.taken[i] = big, -1
+    steps = 0
+    for k in range(free):
+        i = only_row(w, m, row, k)
+        if i >= 0:
+            swap(w, m, row, steps, k)
+            scale_row(w, m, row, steps, i)
+            steps = steps + 1
+    alone = steps + 0
+    for i in range(m):
+        if w.taken[i] < 0:
+            k = largest_entry(w, row, i, steps, free)
+            if k >= 0:
+                swap(w, m, row, steps, k)
+                take(w, m, row, steps, i, n)
+                steps = steps + 1
+    return steps, alone
+
+
+@kernel
+def only_row(w, m, row, k):
+    """The row in which column k stands alone, if that may be taken; else -1."""
+    E, found, count = w.eliminated, -1, 0
+    for i in range(m):
+        x = fabs(ld(E, i * row + k))
+        if some(less(0.0, x)):
+            count = count + 1
+            small = some(less(x, ALONE * w.biggest[i]))
+            found = i if w.taken[i] < 0 and not small else -1
+    return found if count == 1 else -1
+
+
+@kernel
+def largest_entry(w, row, i, first, free):
+    """The column of the largest free entry of a row; -1 if there is none in some lane."""
+    E, best, found = w.eliminated, zero(w.eliminated), -1
+    for k in range(first, free):
+        x = fabs(ld(E, i * row + k))
+        if some(less(best, x)):
+            best, found = maximum(best, x), k + 0
+    if found >= 0:
+        x = fabs(ld(E, i * row + found))
+        if some(less(x, SMALL * w.biggest[i])):
+            found = -1
+    return found
+
+
+@kernel
+def swap(w, m, row, a, b):
+    if a != b:
+        E = w.eliminated
+        for i in range(m):
+            x = ld(E, i * row + a)
+            st(E, i * row + a, ld(E, i * row + b))
+            st(E, i * row + b, x)
+        k = w.order[a]
+        w.order[a] = w.order[b]
+        w.order[b] = k
+
+
+@kernel
+def scale_row(w, m, row, step, i):
+    E = w.eliminated
+    inverse = 1.0 / ld(E, i * row + step)
+    for j in range(step // 4 * 4, row, 4):
+        st(E, i * row + j, ld(E, i * row + j, Quad) * inverse)
+    st(w.factors, step * m + i, inverse)
+    w.pivot_row[step], w.taken[i] = i, step
+
+
+@kernel
+def take(w, m, row, step, i, n):
+    """Row i gives the variable of a column, which leaves all other rows."""
+    E = w.eliminated
+    scale_row(w, m, row, step, i)
+    for k in range(m):
+        if k != i:
+            factor = ld(E, k * row + step)
+            st(w.factors, step * m + k, factor)
+            if some(less(0.0, fabs(factor))):
+                for j in range(step // 4 * 4, row, 4):
+                    st(E, k * row + j, ld(E, k * row + j, Quad) - ld(E, i * row + j, Quad) * factor)
+
+
+@kernel
+def forward(w, m, steps, alone, x):
+    """What elimination makes of a right side (m)."""
+    for s in range(steps):
+        i = w.pivot_row[s]
+        y = ld(x, i) * ld(w.factors, s * m + i)
+        x[i] = y
+        if s >= alone:
+            for k in range(m):
+                if k != i:
+                    x[k] = ld(x, k) - ld(w.factors, s * m + k) * y
+
+
+@kernel
+def backward(w, m, steps, alone, y):
+    """Multipliers of A x = b, by those of the eliminated rows."""
+    for s in range(steps - 1, -1, -1):
+        i = w.pivot_row[s]
+        rest = ld(y, i)
+        if s >= alone:
+            for k in range(m):
+                if k != i:
+                    rest = rest - ld(w.factors, s * m + k) * ld(y, k)
+        y[i] = rest * ld(w.factors, s * m + i)
+
+
+@kernel
+def keep_rows(w, n, m, steps, first):
+    """Rows that are left become equalities of the reduced program, unless they are zero; how many."""
+    E, row, o, rows = w.eliminated, stride(n), zero(w.eliminated), 0
+    for i in range(m):
+        w.kept[i] = -1
+        if w.taken[i] < 0:
+            big = o
+            for k in range(steps, n):
+                big = maximum(big, fabs(ld(E, i * row + k)))
+            there = less(SMALL * w.biggest[i], big)
+            if some(there):
+                for j in range(first):
+                    x = ld(E, i * row + steps + j) if j < n - steps else o
+                    st(w.general, rows * first + j, select(there, x, o))
+                end = select(there, ld(E, i * row + n), o)
+                w.lower[first + rows], w.upper[first + rows] = end, end
+                w.kept[i] = rows
+                rows = rows + 1
+    return rows
+
+
+@kernel
+def reduce_cost(w, n, m, steps, first, size, Q, c):
+    """H and h."""
+    E, G, row, H, o = w.eliminated, w.curved, stride(n), w.hessian, zero(w.eliminated)
+    begin = steps // 4 * 4
+    for k in range(n):
+        w.position[w.order[k]] = k
+    for i in range(first):
+        for j in range(0, first, 4):
+            st(H, i * first + j, quad(H, o, o, o, o))
+        vector(w, LINEAR, size)[i] = o
+    h = vector(w, LINEAR, size)
+    for s in range(steps):
+        for j in range(begin, row, 4):
+            st(G, s * row + j, quad(G, o, o, o, o))
+    for v in range(n):
+        k = w.position[v]
+        if k < steps:
+            gather_basic(w, n, row, begin, steps, Q, v, k)
+        else:
+            gather_other(w, n, row, first, h, steps, Q, v, k - steps)
+            h[k - steps] = ld(h, k - steps) + ld(c, v)
+    multiply(w, n, row, first, h, steps)
+    for s in range(steps):
+        cost = ld(c, w.order[s])
+        if some(less(0.0, fabs(cost))):
+            i = w.pivot_row[s] * row + steps
+            for j in range(n - steps):
+                h[j] = ld(h, j) - ld(E, i + j) * cost
+    for i in range(first):
+        for j in range(i):
+            st(H, i * first + j, ld(H, j * first + i))
+
+
+@kernel
+def nonzero(Q, k):
+    return some(less(0.0, fabs(ld(Q, k))))
+
+
+@kernel
+def gather_basic(w, n, row, begin, steps, Q, v, s):
+    """Row s of Q_BB T - Q_BN; behind it, of Q_BB beta."""
+    E, G = w.eliminated, w.curved
+    for u in range(n):
+        if nonzero(Q, v * n + u):
+            x, k = ld(Q, v * n + u), w.position[u]
+            if k < steps:
+                i = w.pivot_row[k] * row
+                for j in range(begin, row, 4):
+                    st(G, s * row + j, ld(G, s * row + j, Quad) + ld(E, i + j, Quad) * x)
+            else:
+                st(G, s * row + k, ld(G, s * row + k) - x)
+
+
+@kernel
+def gather_other(w, n, row, first, h, steps, Q, v, i):
+    """Row i of Q_NN - Q_NB T, and of Q_NB beta."""
+    E, H = w.eliminated, w.hessian
+    for u in range(n):
+        if nonzero(Q, v * n + u):
+            x, k = ld(Q, v * n + u), w.position[u]
+            if k < steps:
+                from_row = w.pivot_row[k] * row
+                for j in range(n - steps):
+                    st(H, i * first + j, ld(H, i * first + j) - ld(E, from_row + steps + j) * x)
+                h[i] = ld(h, i) + ld(E, from_row + n) * x
+            else:
+                st(H, i * first + k - steps, ld(H, i * first + k - steps) + x)
+
+
+@kernel
+def multiply(w, n, row, first, h, steps):
+    """H += T' (Q_BB T - Q_BN), from the diagonal on, and h -= T' Q_BB beta: four rows at a time."""
+    E, G, H, left = w.eliminated, w.curved, w.hessian, n - steps
+    for i in range(0, left, 4):
+        for j in range(i, left + 1, 4):
+            o = zero(E)
+            none = quad(E, o, o, o, o)
+            A, B, C, D = none, none, none, none
+            for s in range(steps):
+                g = ld(G, s * row + steps + j, Quad)
+                a, b, c, d = four(ld(E, w.pivot_row[s] * row + steps + i, Quad))
+                A, B, C, D = A + g * a, B + g * b, C + g * c, D + g * d
+            put_block(H, h, first, left, i, j, A)
+            put_block(H, h, first, left, i + 1, j, B)
+            put_block(H, h, first, left, i + 2, j, C)
+            put_block(H, h, first, left, i + 3, j, D)
+
+
+@kernel
+def put_block(H, h, first, left, i, j, x):
+    a, b, c, d = four(x)
+    if i < left:
+        put_entry(H, h, first, left, i, j, a)
+        put_entry(H, h, first, left, i, j + 1, b)
+        put_entry(H, h, first, left, i, j + 2, c)
+        put_entry(H, h, first, left, i, j + 3, d)
+
+
+@kernel
+def put_entry(H, h, first, left, i, j, x):
+    if j < left:
+        st(H, i * first + j, ld(H, i * first + j) + x)
+    elif j == left:
+        h[i] = ld(h, i) - x
