@@ -225,10 +225,14 @@ def limited(problem: Problem, rng: np.random.Generator) -> Problem:
     count, weight = len(cones), 9.81 * A[0, 0]
     motors = np.flatnonzero(np.isfinite(upper))
     joints = np.arange(6, motors[0])
-    friction = rng.uniform(0.2, 1.0, count) * (rng.random(count) > 0.1)
-    low = rng.choice([-np.inf, 0.0, 0.02 * weight], count)
-    high = rng.choice([np.inf, np.inf, 0.2 * weight, weight], count)
-    high[rng.random(count) < 0.1] = 0.0  # switched off
+    friction, low, high = rng.uniform(0.2, 1.0, count), np.full(count, -np.inf), np.full(count, np.inf)
+    if rng.random() < 0.5:
+        low = rng.choice([-np.inf, 0.0, 0.02 * weight], count)
+        high = rng.choice([np.inf, 0.2 * weight, weight], count)
+    if rng.random() < 0.2:
+        friction *= rng.random(count) < 0.7
+    if rng.random() < 0.2:
+        high[rng.random(count) < 0.3] = 0.0  # switched off
     low = np.minimum(low, high)
 
     point, floor, angle = np.zeros(len(c)), np.maximum(low, 0.0), rng.uniform(0.0, 2.0 * np.pi, count)
