@@ -15,7 +15,7 @@ from tests.control.whole_body_qps import CORNERS, Problem, family, random_proble
 CONSTRAINTS, OPTIMALITY, OBJECTIVE = 1e-9, 1e-9, 1e-8
 """What may be missed, relative to what the conditions are made of; OPTIMALITY is that of the gradient."""
 DUALS = 1e-5
-"""Of multipliers that are unique: Clarabel's gap of 1e-10 leaves its multipliers so far off, as it is their square."""
+"""Of multipliers that are unique: a gap that is within 1e-8 may leave its root of them, but in practice far less."""
 
 
 def solve(problem: Problem, **options: Any) -> Any:
