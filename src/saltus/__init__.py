@@ -33,7 +33,12 @@ from saltus.constraints.inverse_dynamics import InverseDynamics
 from saltus.constraints.report import Status
 from saltus.constraints.specialise import specialise
 from saltus.control.fccqp import fccqp
+from saltus.control.inverse_kinematics import Reach, Reached, inverse_kinematics
+from saltus.control.kinematic_trajectory import KinematicTrajectory, kinematic_trajectory
 from saltus.control.quadratic_program import QPResiduals, QPSolution, QPStatus
+from saltus.control.task_rows import TaskRows, task_rows
+from saltus.control.task_tables import Target, TaskSet
+from saltus.control.tasks import CenterOfMassTask, FrameTask, MomentumTask, PostureTask
 from saltus.derivatives.aba import ABADerivatives, aba_derivatives
 from saltus.derivatives.centroidal import (
     CenterOfMassDerivatives,
@@ -148,6 +153,7 @@ __all__ = [
     "Actuator",
     "Box",
     "CenterOfMassDerivatives",
+    "CenterOfMassTask",
     "CentroidalMomentumDerivatives",
     "ConstrainedDerivatives",
     "ConstrainedDynamics",
@@ -161,6 +167,7 @@ __all__ = [
     "Frame",
     "FrameAccelerationDerivatives",
     "FrameKind",
+    "FrameTask",
     "FrameVelocityDerivatives",
     "Ground",
     "HeightField",
@@ -171,6 +178,7 @@ __all__ = [
     "Joint",
     "JointKind",
     "JointLock",
+    "KinematicTrajectory",
     "LineContact",
     "Loop",
     "LoopClosure",
@@ -178,13 +186,17 @@ __all__ = [
     "Model",
     "ModelBuilder",
     "ModelError",
+    "MomentumTask",
     "Motion",
     "OverTime",
     "PDTargets",
     "ParameterDerivatives",
+    "PostureTask",
     "Push",
     "RNEADerivatives",
     "Ramp",
+    "Reach",
+    "Reached",
     "RobotFrames",
     "RolloutError",
     "Scene",
@@ -196,7 +208,10 @@ __all__ = [
     "Step",
     "StepDerivatives",
     "SurfaceContact",
+    "Target",
     "Task",
+    "TaskRows",
+    "TaskSet",
     "Terrain",
     "Trajectory",
     "UserRows",
@@ -237,6 +252,7 @@ __all__ = [
     "integrate",
     "integrate_jacobians",
     "interpolate",
+    "inverse_kinematics",
     "jacobian",
     "jax_function",
     "joint_accelerations",
@@ -245,6 +261,7 @@ __all__ = [
     "joint_placements",
     "joint_velocities",
     "jvp",
+    "kinematic_trajectory",
     "kinetic_energy",
     "load_mjcf",
     "load_robot",
@@ -273,6 +290,7 @@ __all__ = [
     "solve_contacts",
     "specialise",
     "step_derivatives",
+    "task_rows",
     "task_torques",
     "torch_function",
     "torque_regressor",

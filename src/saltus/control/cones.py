@@ -34,15 +34,15 @@ def minkowski(x, y):
 
 
 @kernel
-def root(x):
-    """sqrt(x^T J x), of a point in the cone."""
+def root(x, unit):
+    """sqrt(x^T J x), of a point in the cone that is no nearer to its edge than rounding lets see."""
     across = sqrt(x.y * x.y + x.z * x.z)
-    return sqrt(maximum((x.x - across) * (x.x + across), lift(NOTHING, across)))
+    return sqrt(maximum(x.x - across, unit * x.x + NOTHING) * (x.x + across))
 
 
 @kernel
-def scaling(s, z):
-    a, b = root(s), root(z)
+def scaling(s, z, unit):
+    a, b = root(s, unit), root(z, unit)
     inverse_a, inverse_b = 1.0 / a, 1.0 / b
     p, q = s * inverse_a, z * inverse_b
     gamma = 0.5 / sqrt(0.5 * (1.0 + p.x * q.x + p.y * q.y + p.z * q.z))
@@ -79,9 +79,9 @@ def circle_solved(x, y):
 
 
 @kernel
-def way_out(x, dx):
+def way_out(x, dx, unit):
     """1 / t, for the t at which x + t dx leaves the cone; 0 or less if it does not."""
-    inverse = 1.0 / root(x)
+    inverse = 1.0 / root(x, unit)
     u = x * inverse
     rho = minkowski(u, dx) * inverse
     along = (dx.x * inverse + rho) / (1.0 + u.x)

@@ -2,7 +2,8 @@
 
     minimise 1/2 x'Hx + h'x    subject to    lower <= x <= upper,  |(x_fx, x_fy)| <= mu x_fz,  lower <= F x <= upper
 
-A row is an equality where its ends meet; H need not be definite along rows. Each iteration factors one matrix:
+A row is an equality where its ends meet; H need not be definite along rows. One that gives way costs 1/2 / `give` times the
+square of what it is missed by. Each iteration factors one matrix:
 
     | H + D_x + C'W^-2 C    F'         | | dx |        D: z / s of the bounds at hand; of a row, D^-1 -> 0 as it meets an end
     | F                     -D_row^-1  | | dl |        W: the cones' scaling (cones.py)
@@ -29,10 +30,12 @@ from __future__ import annotations
 
 from saltus.control.cholesky import dot, factor, padded, solve_lower, solve_upper
 from saltus.control.cones import (
+    NOTHING,
     Scaling,
     barrier_block,
     circle,
     circle_solved,
+    root,
     scaled,
     scaling,
     unscaled,
@@ -62,6 +65,9 @@ from saltus.spatial.algebra import Vec3
 ENDLESS = 1e20
 """Bounds beyond this are none."""
 
+NO_FRICTION = 1e-9
+"""Friction below this is none: forces along the normal are what is left of a cone."""
+
 HELD = 1e25
 """On the diagonal, of a variable that cannot move."""
 
@@ -83,25 +89,39 @@ PUSH = 3e-4
 WARM = 1e-2
 """How much less of both if it starts from a solution of something similar."""
 
+ALIKE = 0.1
+"""Shares of multipliers that are nearly the same."""
+
+FULL = 0.9
+"""From this length on a step should take most of what is left."""
+
+FINER = 100.0
+"""How much smaller than other residuals the gap must be: costs are made of parts that cancel."""
+
+DOUBLE, UNIT, SINGLE_UNIT = 1e-9, 4e-16, 2e-7
+"""Single precision is what does not tell 1 from 1 + 1e-9; and the shares by which numbers are rounded."""
+
 ROUNDING = 1e-12
 """What is left of a cost where all of it cancels."""
 
 CANCELLED = 1e-4
 """How much of what cancels in a slope counts as what is there."""
 
-PLACE, STEP, SLOPE, LINEAR, PULL, PULL_STEP, REST, VECTORS = 0, 1, 2, 3, 4, 5, 6, 7
+PLACE, STEP, SLOPE, LINEAR, PULL, PULL_STEP, REST, INVERSE, VECTORS = 0, 1, 2, 3, 4, 5, 6, 7, 8
 
 PROGRAM = Layout(
+    one={"unit": None},
     npk={"system": None},
     nph={"hessian": None},
     npg={"general": None},
     npv={"vector": None},
     npp={
         "lower": None, "upper": None, "below": None, "above": None, "inside": None, "outside": None, "held": None, "has_lower": None, "has_upper": None,
-        "second_below": None, "second_above": None, "change_below": None, "change_above": None, "bounded": int,
+        "second_below": None, "second_above": None, "change_below": None, "change_above": None, "give": None,
+        "bounded": int,
     },
     npc={
-        "mu": None, "open": None, "force": Vec3, "scaling": Scaling, "balance": Vec3, "second": Vec3, "change": Vec3,
+        "mu": None, "open": None, "reaction": Vec3, "scaling": Scaling, "balance": Vec3, "second": Vec3, "change": Vec3,
         "fx": int, "fy": int, "fz": int,
     },
 )  # fmt: skip
@@ -120,11 +140,18 @@ def vector(p, k, size):
     return tail(p.vector, k * size)
 
 
+@kernel
+def find_unit(p):
+    one = lift(1.0, zero(p.system))
+    p.unit[0] = select(less(one, one + DOUBLE), lift(UNIT, one), lift(SINGLE_UNIT, one))
+
+
 @rolled
 @kernel
-def minimise(p, n, nf, nc, warm, tolerance, most, begun, allowed):
+def minimise(p, n, nf, nc, warm, scale, tolerance, most, begun, allowed):
     """From H, F, `LINEAR`, bounds, cones on, and where it is `warm` from x and multipliers on: their solution. Iterations, what is left of slope, rows and gap, and whether
-    time was up: `allowed` ticks after `begun`, unless these are 0."""
+    time was up: `allowed` ticks after `begun`, unless these are 0. `scale`: slopes are given as shares of what is there, and
+    of this."""
     first = padded(n)
     size = first + padded(nf)
     o = zero(p.system)
@@ -133,14 +160,15 @@ def minimise(p, n, nf, nc, warm, tolerance, most, begun, allowed):
     if not warm:
         begin(p, n, nf, nc, first, size, nb)
     worth = enter(p, nf, nc, first, size, nb, warm)
-    count, going, before = o, one, lift(1e300, o)
+    count, going, before, length = o, one, lift(1e300, o), o
     dual, rows, gap, late = o, o, o, o
     for iteration in range(most + 1):
         find_slope(p, n, nf, first, size)
-        dual, rows, gap, worth = judge(p, n, nf, nc, first, size, nb, worth)
-        as_small = select(less(0.5 * before, dual), o, dual)  # rounding allows no less
+        follow_slope(p, nc, first, size, nb)
+        dual, rows, gap, worth = judge(p, n, nf, nc, first, size, nb, scale, worth)
+        settled = select(less(FULL, length), select(less(0.5 * before, dual), one, o), o)  # rounding allows no less
         before = dual
-        left = maximum(maximum(as_small, rows), gap)
+        left = maximum(maximum(select(less(0.5, settled), o, dual), rows), gap * FINER)
         going = select(less(tolerance, left), going, o)
         if iteration == most or not some(less(0.5, going)):
             break
@@ -159,7 +187,7 @@ def minimise(p, n, nf, nc, warm, tolerance, most, begun, allowed):
         length = select(less(o, length), length, o)
         move(p, nf, nc, first, size, nb, length)
         count = count + going
-    return count, dual, rows, gap, late
+    return count, dual, rows, gap, late, nb
 
 
 @kernel
@@ -168,7 +196,13 @@ def list_bounded(p, n, nf, first, nc):
     o = zero(p.system)
     one = lift(1.0, o)
     for c in range(nc):
-        p.open[c] = select(less(o, p.upper[p.fz[c]]), one, o)
+        a, b, z = p.fx[c], p.fy[c], p.fz[c]
+        is_open = select(less(o, p.upper[z]), select(less(NO_FRICTION, p.mu[c]), one, o), o)
+        p.open[c] = is_open
+        far = ENDLESS * 10.0 * is_open  # what is shut has no tangential force
+        p.lower[a], p.lower[b], p.upper[a], p.upper[b] = -far, -far, far, far
+        low = maximum(p.lower[z], o)
+        p.lower[z] = select(less(o, low), low, -far)  # the cone sees to that
     nb = 0
     for k in range(n + nf):
         j = k if k < n else first + k - n
@@ -180,6 +214,8 @@ def list_bounded(p, n, nf, first, nc):
         if some(less(0.5, held + p.has_lower[j] + p.has_upper[j])):
             p.bounded[nb] = j
             nb = nb + 1
+        else:
+            p.below[j], p.above[j] = o, o
     return nb
 
 
@@ -265,7 +301,7 @@ def push(p, nc, size, nb, work, warm):
     mu = work / ends + 1e-30
     for k in range(nb):
         j = p.bounded[k]
-        low, high = (ld(x, j) - p.lower[j]) * p.has_lower[j], (p.upper[j] - ld(x, j)) * p.has_upper[j]
+        low, high = to_lower(p, j, ld(x, j)), to_upper(p, j, ld(x, j))
         below, above = mu / (low + 1.0 - p.has_lower[j]), mu / (high + 1.0 - p.has_upper[j])
         if warm:
             below, above = maximum(below, p.below[j]), maximum(above, p.above[j])
@@ -273,9 +309,22 @@ def push(p, nc, size, nb, work, warm):
     for c in range(nc):
         s, f = slack(p, c, x), Vec3(o, o, o)
         if warm:
-            f = p.force[c]
+            f = p.reaction[c]
         share = mu * p.open[c] / maximum(s.x * s.x - s.y * s.y - s.z * s.z, lift(1e-30, o))
-        p.force[c] = Vec3(f.x + s.x * share, f.y - s.y * share, f.z - s.z * share)
+        p.reaction[c] = Vec3(f.x + s.x * share, f.y - s.y * share, f.z - s.z * share)
+
+
+@kernel
+def to_lower(p, j, at):
+    """How far a place is from its lower end: no nearer than rounding lets see; 0 if there is none."""
+    low = p.lower[j]
+    return maximum(at - low, p.unit[0] * fabs(low) + NOTHING) * p.has_lower[j]
+
+
+@kernel
+def to_upper(p, j, at):
+    high = p.upper[j]
+    return maximum(high - at, p.unit[0] * fabs(high) + NOTHING) * p.has_upper[j]
 
 
 @kernel
@@ -289,27 +338,64 @@ def find_slope(p, n, nf, first, size):
     x, g, h, l = vector(p, PLACE, size), vector(p, SLOPE, size), vector(p, LINEAR, size), vector(p, PULL, size)
     for j in range(0, first, 4):
         st(g, j, ld(h, j, Quad))
-    for i in range(0, n, 4):
-        a, b, c, d = ld(x, i), ld(x, i + 1), ld(x, i + 2), ld(x, i + 3)
-        e, k, m, q = i * first, (i + 1) * first, (i + 2) * first, (i + 3) * first
-        for j in range(0, first, 4):
-            total = ld(g, j, Quad) + ld(p.hessian, e + j, Quad) * a + ld(p.hessian, k + j, Quad) * b
-            st(g, j, total + ld(p.hessian, m + j, Quad) * c + ld(p.hessian, q + j, Quad) * d)
+    times_hessian(p, n, first, x, g)
     for r in range(nf):
         row = tail(p.general, r * first)
-        g[first + r] = dot(row, x, first)
+        g[first + r] = dot(row, x, first) + p.give[first + r] * ld(l, first + r)
         for j in range(0, first, 4):
             st(g, j, ld(g, j, Quad) + ld(row, j, Quad) * ld(l, first + r))
 
 
 @kernel
-def judge(p, n, nf, nc, first, size, nb, worth):
+def times_hessian(p, n, first, x, y):
+    """y += H x"""
+    for i in range(0, n, 4):
+        a, b, c, d = ld(x, i), ld(x, i + 1), ld(x, i + 2), ld(x, i + 3)
+        e, k, m, q = i * first, (i + 1) * first, (i + 2) * first, (i + 3) * first
+        for j in range(0, first, 4):
+            total = ld(y, j, Quad) + ld(p.hessian, e + j, Quad) * a + ld(p.hessian, k + j, Quad) * b
+            st(y, j, total + ld(p.hessian, m + j, Quad) * c + ld(p.hessian, q + j, Quad) * d)
+
+
+@kernel
+def follow_slope(p, nc, first, size, nb):
+    """Multipliers of what is held by an end or a cone are what the slope asks for, where that is nearly what they are: steps
+    lose what large numbers have in common."""
+    g, rest = vector(p, SLOPE, size), vector(p, REST, size)
+    for k in range(nb):
+        rest[p.bounded[k]] = ld(g, p.bounded[k])
+    for c in range(nc):
+        rest[p.fz[c]] = ld(g, p.fz[c]) - p.mu[c] * p.reaction[c].x
+    for k in range(nb):
+        j = p.bounded[k]
+        if j < first:
+            slope, below, above = ld(rest, j), p.below[j], p.above[j]
+            low, high = slope + above, below - slope
+            p.below[j] = select(less(above, below), select(less(fabs(low - below), ALIKE * below), low, below), below)
+            p.above[j] = select(less(below, above), select(less(fabs(high - above), ALIKE * above), high, above), above)
+    for c in range(nc):
+        f, z = p.reaction[c], p.fz[c]
+        normal = (ld(g, z) - p.below[z] + p.above[z]) / (p.mu[c] + NOTHING)
+        other = Vec3(normal, ld(g, p.fx[c]), ld(g, p.fy[c]))
+        off = other - f
+        edge, there = root(f, p.unit[0]), root(other, p.unit[0])
+        near = less(maximum(fabs(off.x), maximum(fabs(off.y), fabs(off.z))), ALIKE * f.x)
+        p.reaction[c] = choose(near, choose(less(fabs(there - edge), ALIKE * edge), other, f), f)
+
+
+@kernel
+def choose(condition, x, y):
+    return Vec3(select(condition, x.x, y.x), select(condition, x.y, y.y), select(condition, x.z, y.z))
+
+
+@kernel
+def judge(p, n, nf, nc, first, size, nb, scale, worth):
     """What is left of the slope, of rows and of the gap, each as a share of what is there; and the largest worth.
 
     Of the slope, what is there are slopes and multipliers, not what cancels in a slope, but for rounding."""
     o = zero(p.system)
     x, g, h, rest = vector(p, PLACE, size), vector(p, SLOPE, size), vector(p, LINEAR, size), vector(p, REST, size)
-    most, gap = lift(1e-30, o), o
+    most, gap = scale + NOTHING, o
     half, linear = o, o
     for j in range(n):
         slope = ld(g, j)
@@ -319,12 +405,12 @@ def judge(p, n, nf, nc, first, size, nb, worth):
     for k in range(nb):
         j = p.bounded[k]
         below, above, at = p.below[j], p.above[j], ld(x, j)
-        gap = gap + below * ((at - p.lower[j]) * p.has_lower[j]) + above * ((p.upper[j] - at) * p.has_upper[j])
+        gap = gap + below * to_lower(p, j, at) + above * to_upper(p, j, at)
         if j < first:
             rest[j] = select(less(0.5, p.held[j]), o, ld(rest, j) - below + above)
             most = maximum(most, maximum(below, above))
     for c in range(nc):
-        f, s = p.force[c], slack(p, c, x)
+        f, s = p.reaction[c], slack(p, c, x)
         gap = gap + (f.x * s.x + f.y * s.y + f.z * s.z)
         a, b, z = p.fx[c], p.fy[c], p.fz[c]
         rest[z] = (ld(rest, z) - p.mu[c] * f.x) * p.open[c]
@@ -335,9 +421,10 @@ def judge(p, n, nf, nc, first, size, nb, worth):
         dual = maximum(dual, fabs(ld(rest, j)))
     rows = o
     for j in range(first, first + nf):
-        row = fabs(ld(g, j) - ld(x, j))
-        size_of_row = maximum(fabs(ld(x, j)), lift(1e-30, o))
-        rows = maximum(rows, row / maximum(size_of_row, row))
+        largest_part = fabs(ld(x, j)) + 1e-30
+        for i in range(n):
+            largest_part = maximum(largest_part, fabs(ld(p.general, (j - first) * first + i) * ld(x, i)))
+        rows = maximum(rows, fabs(ld(g, j) - ld(x, j)) / largest_part)
     here = fabs(0.5 * half) + fabs(linear)
     worth = maximum(worth, here)
     return dual / most, rows, gap / maximum(here, ROUNDING * worth + 1e-30), worth
@@ -353,15 +440,15 @@ def measure(p, nc, nb):
         j = p.bounded[k]
         below, above, at = p.below[j], p.above[j], ld(x, j)
         here, there = p.has_lower[j], p.has_upper[j]
-        low, high = (at - p.lower[j]) * below * here, (p.upper[j] - at) * above * there
+        low, high = to_lower(p, j, at) * below, to_upper(p, j, at) * above
         p.inside[j], p.outside[j] = here / (low + 1.0 - here), there / (high + 1.0 - there)
         work, ends = work + low + high, ends + here + there
     for c in range(nc):
         s, is_open = slack(p, c, x), p.open[c]
         apart = 1.0 - is_open
         s = Vec3(s.x + apart, s.y, s.z)  # of a cone that is shut, anything
-        f = Vec3(p.force[c].x + apart, p.force[c].y, p.force[c].z)
-        W = scaling(s, f)
+        f = Vec3(p.reaction[c].x + apart, p.reaction[c].y, p.reaction[c].z)
+        W = scaling(s, f, p.unit[0])
         p.scaling[c], p.balance[c] = W, scaled(W, f)
         work, ends = work + (s.x * f.x + s.y * f.y + s.z * f.z) * is_open, ends + is_open
     return work / ends
@@ -392,7 +479,7 @@ def assemble(p, n, nf, nc, first, size, nb, added, alone):
         for i in range(n):
             along = ld(K, i * size + j)
             give = give + along * along / maximum(ld(K, i * size + i), lift(1e-30, o))
-        st(K, j * size + j, select(less(o, give), -SOFT * give - 1e-30, -lift(1.0, o)))
+        st(K, j * size + j, select(less(o, give), -SOFT * give - p.give[j] - 1e-30, -lift(1.0, o)))
     for k in range(nb):
         j = p.bounded[k]
         below, above, held = p.below[j], p.above[j], p.held[j]
@@ -404,20 +491,18 @@ def assemble(p, n, nf, nc, first, size, nb, added, alone):
         if j < first:
             st(K, at, ld(K, at) + stiff + held * HELD)
         else:
-            st(K, at, select(less(0.5, held), ld(K, at), -1.0 / maximum(stiff, lift(1e-25, o))))
+            st(K, at, select(less(0.5, held), ld(K, at), -1.0 / maximum(stiff, lift(1e-25, o)) - p.give[j]))
     for c in range(nc):
-        a, b, z, shut = p.fx[c], p.fy[c], p.fz[c], (1.0 - p.open[c]) * HELD
-        add(K, a * size + a, shut)
-        add(K, b * size + b, shut)
+        a, b, z, is_open = p.fx[c], p.fy[c], p.fz[c], p.open[c]
         if not alone:
-            B, is_open = barrier_block(p.mu[c], p.scaling[c]), p.open[c]
+            B = barrier_block(p.mu[c], p.scaling[c])
             add(K, a * size + a, B.xx * is_open)
             add(K, b * size + b, B.yy * is_open)
             add(K, z * size + z, B.zz * is_open)
             add(K, min(a, b) * size + max(a, b), B.xy * is_open)
             add(K, min(a, z) * size + max(a, z), B.xz * is_open)
             add(K, min(b, z) * size + max(b, z), B.yz * is_open)
-    factor(K, size, first, size, vector(p, REST, size), LEAST)
+    factor(K, size, first, size, vector(p, INVERSE, size), LEAST)
 
 
 @kernel
@@ -427,7 +512,7 @@ def add(K, k, x):
 
 @kernel
 def solve(p, size, d):
-    inverse = vector(p, REST, size)
+    inverse = vector(p, INVERSE, size)
     solve_lower(p.system, size, size, inverse, d)
     solve_upper(p.system, size, size, inverse, d)
 
@@ -500,7 +585,7 @@ def softness(p, j):
 @kernel
 def reach(p, nc, size, nb, target):
     """1 / the longest step that stays inside; the changes of multipliers. Without a target, also what Newton neglects."""
-    o = zero(p.system)
+    o, unit = zero(p.system), p.unit[0]
     d = vector(p, STEP, size)
     longest = o
     for k in range(nb):
@@ -524,8 +609,30 @@ def reach(p, nc, size, nb, target):
         if target is None:
             p.second[c] = circle(ds, dz)
         p.change[c] = unscaled(W, dz) * is_open
-        longest = maximum(longest, maximum(way_out(balance, ds), way_out(balance, dz)) * is_open)
+        longest = maximum(longest, maximum(way_out(balance, ds, unit), way_out(balance, dz, unit)) * is_open)
     return longest
+
+
+@kernel
+def room(p, nc, size, first, nb, d):
+    """How much of a change of x stays inside, up to all of it; 0 of one that is not finite."""
+    o, x = zero(p.system), vector(p, PLACE, size)
+    longest = o
+    for k in range(nb):
+        j = p.bounded[k]
+        if j < first:
+            low, high, ds = to_lower(p, j, ld(x, j)), to_upper(p, j, ld(x, j)), ld(d, j)
+            nearest_low, nearest_high = low + 1.0 - p.has_lower[j], high + 1.0 - p.has_upper[j]
+            longest = maximum(longest, -ds * p.has_lower[j] / nearest_low)
+            longest = maximum(longest, ds * p.has_upper[j] / nearest_high)
+    for c in range(nc):
+        s = slack(p, c, x)
+        s = Vec3(s.x + 1.0 - p.open[c], s.y, s.z)
+        longest = maximum(longest, way_out(s, slack(p, c, d), p.unit[0]) * p.open[c])
+    share = minimum(lift(1.0, o), NEARLY / maximum(longest, lift(NOTHING, o)))
+    for i in range(size):
+        share = select(less(fabs(ld(d, i)), lift(ENDLESS, o)), share, o)
+    return share
 
 
 @kernel
@@ -547,8 +654,8 @@ def move(p, nf, nc, first, size, nb, length):
         p.below[j] = select(moves, p.below[j] + length * p.change_below[j], p.below[j])
         p.above[j] = select(moves, p.above[j] + length * p.change_above[j], p.above[j])
     for c in range(nc):
-        f, df = p.force[c], p.change[c]
-        p.force[c] = Vec3(
+        f, df = p.reaction[c], p.change[c]
+        p.reaction[c] = Vec3(
             select(moves, f.x + length * df.x, f.x),
             select(moves, f.y + length * df.y, f.y),
             select(moves, f.z + length * df.z, f.z),

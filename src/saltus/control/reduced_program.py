@@ -17,8 +17,22 @@ Reference: B. Acosta, FCCQP: A whole-body QP with full friction cone constraints
 
 from __future__ import annotations
 
-from saltus.control.cholesky import padded
-from saltus.control.interior_point import ENDLESS, PLACE, PROGRAM, PULL, minimise, vector
+from saltus.control.cholesky import padded, total
+from saltus.control.cones import NOTHING
+from saltus.control.interior_point import (
+    ENDLESS,
+    PLACE,
+    PROGRAM,
+    PULL,
+    SLOPE,
+    STEP,
+    find_unit,
+    minimise,
+    room,
+    solve,
+    times_hessian,
+    vector,
+)
 from saltus.control.quadratic_program import DEADLINE, EMPTY, INFEASIBLE, MAX_ITERATIONS, PROBLEM, SOLVED, TABLES
 from saltus.control.reduction import (
     REDUCTION,
@@ -28,13 +42,14 @@ from saltus.control.reduction import (
     keep_rows,
     order_columns,
     reduce_cost,
+    stiffen,
     stride,
 )
-from saltus.kernel import declare, fabs, kernel, ld, less, lift, maximum, select, sqrt, st, ticks, zero
+from saltus.kernel import Quad, declare, fabs, kernel, ld, less, lift, maximum, quad, select, some, sqrt, st, ticks, zero
 from saltus.spatial.algebra import Vec3
 
-LEAST_FRICTION = 1e-9
-"""A cone without friction is a ray; this one has an inside."""
+REFINED, WELL = 3, 10.0
+"""How often solutions are refined, at most; and how much better than the tolerance they should be before that."""
 
 SURE = 1e-6
 """The share by which equalities are missed that cannot be met."""
@@ -51,21 +66,30 @@ def _reduced_program(
 ):  # fmt: skip
     """`options`: the most iterations, and ticks of the clock / 1024; `limits`: the tolerance."""
     n, m, nc, begun = tree.sn, tree.sm, tree.sk, ticks()
-    free = order_columns(w, n, lower, upper, cones, nc)
-    steps, alone = eliminate(w, n, m, A, b, free)
+    find_unit(w)
+    free, bounded = order_columns(w, n, lower, upper, cones, nc)
+    steps, alone, unbounded = eliminate(w, n, m, A, b, free, bounded)
     left = n - steps
     first = padded(left)
-    rows = keep_rows(w, n, m, steps, first)
+    rows, taken, operations = keep_rows(w, n, m, unbounded, steps, first, lower, upper)
     size = first + padded(rows)
     reduce_cost(w, n, m, steps, first, size, Q, c)
+    stiffen(w, left, taken, rows, first, size)
     fill_bounds(w, n, nc, steps, cones, friction, lower, upper)
     if start_x is not None:
         fill_start(w, n, nc, steps, size, cones, start_x, start_z)
-    tolerance = ld(limits, 0)
+    tolerance, scale = ld(limits, 0), zero(Q)
+    for j in range(n):
+        scale = maximum(scale, fabs(ld(c, j)))
     warm = start_x is not None
-    count, _, rest, gap, late = minimise(w, left, rows, nc, warm, tolerance, options[0], begun, options[1] * 1024)
-    put_together(w, n, m, steps, alone, first, A, b, x)
-    find_multipliers(w, n, m, nc, steps, alone, first, size, cones, Q, c, A, x, y, z)
+    count, _, rest, gap, late, nb = minimise(w, left, rows, nc, warm, scale, tolerance, options[0], begun, options[1] * 1024)
+    put_together(w, n, m, steps, alone, A, b, x)
+    fill_multipliers(w, n, nc, unbounded, steps, first, cones, z)
+    for turn in range(REFINED + 1):
+        find_multipliers(w, n, m, nc, steps, operations, alone, first, size, cones, Q, c, A, x, y, z)
+        if turn == REFINED or not some(less(tolerance, WELL * unsettled(w, n, c, z))):
+            break
+        refine(w, n, nc, nb, unbounded, steps, first, size, x, z)
     st(report, 0, count)
     judge(w, n, m, nc, cones, Q, c, A, b, friction, lower, upper, tolerance, rest, gap, late, x, y, z, report)
 
@@ -76,11 +100,9 @@ def fill_bounds(w, n, nc, steps, cones, friction, lower, upper):
         j = w.order[k]
         w.lower[k - steps], w.upper[k - steps] = ld(lower, j), ld(upper, j)
     for c in range(nc):
-        mu = ld(friction, c)
-        w.mu[c] = maximum(mu, lift(LEAST_FRICTION, mu))
+        w.mu[c] = ld(friction, c)
         w.fx[c], w.fy[c] = w.position[cones[3 * c]] - steps, w.position[cones[3 * c + 1]] - steps
-        fz = w.position[cones[3 * c + 2]] - steps
-        w.fz[c], w.lower[fz] = fz, maximum(w.lower[fz], zero(w.system))
+        w.fz[c] = w.position[cones[3 * c + 2]] - steps
 
 
 @kernel
@@ -95,14 +117,14 @@ def fill_start(w, n, nc, steps, size, cones, x, z):
         w.below[k - steps], w.above[k - steps] = maximum(-ld(z, j), o), maximum(ld(z, j), o)
     for c in range(nc):
         a, b, along = -ld(z, cones[3 * c]), -ld(z, cones[3 * c + 1]), ld(z, cones[3 * c + 2])
-        normal = maximum(-along / w.mu[c], sqrt(a * a + b * b))
+        normal = maximum(-along / (w.mu[c] + NOTHING), sqrt(a * a + b * b))
         rest = along + w.mu[c] * normal
-        w.force[c] = Vec3(normal, a, b)
+        w.reaction[c] = Vec3(normal, a, b)
         w.below[w.fz[c]], w.above[w.fz[c]] = maximum(-rest, o), maximum(rest, o)
 
 
 @kernel
-def put_together(w, n, m, steps, alone, first, A, b, x):
+def put_together(w, n, m, steps, alone, A, b, x):
     """x by the reduced program's solution, less what rounding leaves of A x - b."""
     E, row = w.eliminated, stride(n)
     for k in range(steps, n):
@@ -122,41 +144,97 @@ def put_together(w, n, m, steps, alone, first, A, b, x):
 
 @kernel
 def row_times(A, i, n, x):
-    total = zero(A)
-    for j in range(n):
-        total = total + ld(A, i * n + j) * ld(x, j)
-    return total
+    o, end = zero(A), n // 4 * 4
+    found = quad(A, o, o, o, o)
+    for j in range(0, end, 4):
+        found = found + ld(A, i * n + j, Quad) * ld(x, j, Quad)
+    rest = total(found)
+    for j in range(end, n):
+        rest = rest + ld(A, i * n + j) * ld(x, j)
+    return rest
 
 
 @kernel
-def find_multipliers(w, n, m, nc, steps, alone, first, size, cones, Q, c, A, x, y, z):
-    """y from the slope along the variables that were taken out; z of bounds and cones, and of what is held all the rest."""
-    o = zero(w.system)
+def fill_multipliers(w, n, nc, unbounded, steps, first, cones, z):
+    """z of bounds and cones."""
+    for j in range(n):
+        z[j] = zero(w.system)
+    for s in range(unbounded, steps):
+        r = first + s - unbounded
+        z[w.order[s]] = w.above[r] - w.below[r]
+    for k in range(steps, n):
+        z[w.order[k]] = w.above[k - steps] - w.below[k - steps]
+    for k in range(nc):
+        f, a, b, j = w.reaction[k], cones[3 * k], cones[3 * k + 1], cones[3 * k + 2]
+        z[a], z[b], z[j] = ld(z, a) - f.y, ld(z, b) - f.z, ld(z, j) - w.mu[k] * f.x
+
+
+@kernel
+def find_multipliers(w, n, m, nc, steps, operations, alone, first, size, cones, Q, c, A, x, y, z):
+    """y from the slope along the variables that were taken out; z of what is held; and what is left of the `slope`."""
     for i in range(n):
         w.slope[i] = ld(c, i) + row_times(Q, i, n, x)
     for i in range(m):
-        y[i] = o
+        y[i] = zero(w.system)
         if w.taken[i] >= 0:
-            y[i] = -w.slope[w.order[w.taken[i]]]
+            j = w.order[w.taken[i]]
+            y[i] = -w.slope[j] - ld(z, j)
         elif w.kept[i] >= 0:
             y[i] = ld(vector(w, PULL, size), first + w.kept[i])
-    backward(w, m, steps, alone, y)
+    backward(w, m, operations, alone, y)
     for i in range(m):
         for j in range(n):
             w.slope[j] = w.slope[j] + ld(A, i * n + j) * ld(y, i)
-    for j in range(n):
-        z[j] = o
     for k in range(steps, n):
-        j, held = w.order[k], w.held[k - steps]
-        z[j] = select(less(0.5, held), -w.slope[j], w.above[k - steps] - w.below[k - steps])
-    for k in range(nc):
-        f, a, b, j = w.force[k], cones[3 * k], cones[3 * k + 1], cones[3 * k + 2]
-        is_open = less(0.5, w.open[k])
-        z[a], z[b] = select(is_open, -f.y, -w.slope[a]), select(is_open, -f.z, -w.slope[b])
-        held = less(0.5, w.held[w.fz[k]])
-        z[j] = select(held, ld(z, j), ld(z, j) - w.mu[k] * f.x)
+        j = w.order[k]
+        z[j] = select(less(0.5, w.held[k - steps]), -w.slope[j], ld(z, j))
     for j in range(n):
         w.slope[j] = w.slope[j] + ld(z, j)
+
+
+@kernel
+def unsettled(w, n, c, z):
+    """What is left of the slope, as a share of what there is for sure."""
+    steep, most = zero(w.system), lift(1e-30, zero(w.system))
+    for j in range(n):
+        steep = maximum(steep, fabs(w.slope[j]))
+        most = maximum(most, maximum(fabs(ld(c, j)), fabs(ld(z, j))))
+    return steep / most
+
+
+@kernel
+def refine(w, n, nc, nb, unbounded, steps, first, size, x, z):
+    """A last step of Newton's method, for what rounding has left in H: by the slope of the problem as it was given. It may be
+    too small to be seen in x_N, but not in all of x_B."""
+    E, row, o, left = w.eliminated, stride(n), zero(w.system), n - steps
+    d, ahead = vector(w, STEP, size), vector(w, SLOPE, size)
+    for k in range(size):
+        d[k] = -w.slope[w.order[steps + k]] if k < left else o
+    solve(w, size, d)
+    share = room(w, nc, size, first, nb, d)
+    for k in range(size):
+        d[k] = select(less(o, share), ld(d, k) * share, o)
+    for k in range(first):
+        vector(w, PLACE, size)[k] = ld(vector(w, PLACE, size), k) + ld(d, k)
+        ahead[k] = o
+    times_hessian(w, left, first, d, ahead)
+    for k in range(left):
+        j = w.order[steps + k]
+        bent = w.slope[j] + ld(ahead, k)
+        for s in range(unbounded, steps):
+            r = first + s - unbounded
+            bent = bent + ld(w.general, (s - unbounded) * first + k) * ld(d, r)
+        x[j] = ld(x, j) + ld(d, k)
+        z[j] = select(less(o, fabs(ld(z, j))), ld(z, j) - bent, o)
+    for s in range(steps):
+        i, value = w.pivot_row[s] * row + steps, o
+        for k in range(left):
+            value = value + ld(E, i + k) * ld(d, k)
+        x[w.order[s]] = ld(x, w.order[s]) - value
+        if s >= unbounded:
+            z[w.order[s]] = ld(z, w.order[s]) + ld(d, first + s - unbounded)
+    for k in range(first, size):
+        vector(w, PULL, size)[k] = ld(vector(w, PULL, size), k) + ld(d, k)
 
 
 @kernel
@@ -182,7 +260,7 @@ def judge(w, n, m, nc, cones, Q, c, A, b, friction, lower, upper, tolerance, res
         missed = maximum(missed, sqrt(fx * fx + fy * fy) - ld(friction, k) * fz)
         no_friction, below = less(ld(friction, k), o), less(ld(upper, cones[3 * k + 2]), o)
         empty = select(no_friction, one, select(below, one, empty))
-        tangents = maximum(bounded(lower, upper, cones[3 * k]), bounded(lower, upper, cones[3 * k + 1]))
+        tangents = maximum(has_end(lower, upper, cones[3 * k]), has_end(lower, upper, cones[3 * k + 1]))
         empty = select(less(o, tangents), one, empty)
     steep, most = o, lift(1e-30, o)
     for j in range(n):
@@ -204,6 +282,6 @@ def judge(w, n, m, nc, cones, Q, c, A, b, friction, lower, upper, tolerance, res
 
 
 @kernel
-def bounded(lower, upper, j):
+def has_end(lower, upper, j):
     """More than 0 for a variable that has an end."""
     return maximum(ld(lower, j) + ENDLESS, ENDLESS - ld(upper, j))

@@ -2,10 +2,11 @@
 
     x_B = beta - T w,    w = x_N        minimise 1/2 x'Qx + c'x    becomes    minimise 1/2 w'Hw + h'w
 
-Gauss and Jordan, on variables that nothing bounds (`free`). First those that stand in one row only: slacks, torques without
-limits. Then each row takes the largest of its free entries; columns change places so that those taken stand in front. Rows
-without free entries are left: if they are not zero they become rows of the reduced program, else they are dropped, and
-whether they agree with the others is seen from the residual of the solution. Zeros are skipped, of A as of Q.
+Gauss and Jordan. First variables that nothing bounds and that stand in one row only: slacks, torques without limits. Then
+each row takes the largest of its entries of other free variables, or else of those with bounds, which become rows of the
+reduced program: lower <= beta - T w <= upper. Columns change places so that those taken stand in front. What is left are rows
+of forces in cones: if they are not zero they become equalities of the reduced program, else they are dropped, and whether they
+agree with the others is seen from the residual of the solution. Zeros are skipped, of A as of Q.
 
 | code | what | shape |
 |---|---|---|
@@ -20,16 +21,20 @@ O(n^3).
 
 from __future__ import annotations
 
-from saltus.control.interior_point import ENDLESS, LINEAR, vector
+from saltus.control.interior_point import DOUBLE, ENDLESS, LINEAR, vector
 from saltus.kernel import Layout, Quad, fabs, four, kernel, ld, less, maximum, quad, select, some, st, zero
 
-SMALL = 1e-9
-"""Entries of a row below this share of its largest one are zero."""
+SMALL = 1e5
+"""Entries of a row below so many roundings of its largest ones, those at the beginning and those taken off, are zero; in single
+precision a hundredth of it."""
+
+FREE, BOUNDED, LAST = range(3)
 
 ALONE = 1e-3
 """The share of its row's largest entry that a variable must have to be taken for standing in it alone."""
 
 REDUCTION = Layout(
+    one={"small": None},
     nre={"eliminated": None},
     nrf={"factors": None},
     nrg={"curved": None},
@@ -52,31 +57,33 @@ def stride(n):
 
 @kernel
 def order_columns(w, n, lower, upper, cones, nc):
-    """Free variables first; how many."""
+    """Free variables first, then those with bounds, then those in cones or without a choice; how many of the first, and of
+    the first two sorts."""
     for j in range(n):
-        w.position[j] = 0
+        low, high = ld(lower, j), ld(upper, j)
+        ends = maximum(low + ENDLESS, ENDLESS - high)
+        w.position[j] = FREE if not some(less(0.0, ends)) else BOUNDED if some(less(low, high)) else LAST
     for k in range(3 * nc):
-        w.position[cones[k]] = 1
-    free = 0
-    for j in range(n):
-        if w.position[j] == 0:
-            bounded = maximum(ld(lower, j) + ENDLESS, ENDLESS - ld(upper, j))
-            if not some(less(0.0, bounded)):
-                w.order[free] = j
-                free = free + 1
-            else:
-                w.position[j] = 1
-    last = free
-    for j in range(n):
-        if w.position[j] == 1:
-            w.order[last] = j
-            last = last + 1
-    return free
+        w.position[cones[k]] = LAST
+    free = append(w, n, FREE, 0)
+    bounded = append(w, n, BOUNDED, free)
+    append(w, n, LAST, bounded)
+    return free, bounded
 
 
 @kernel
-def eliminate(w, n, m, A, b, free):
-    """Gauss and Jordan. How many rows were taken."""
+def append(w, n, sort, count):
+    """Columns of a sort behind those that there are; how many there are then."""
+    for j in range(n):
+        if w.position[j] == sort:
+            w.order[count] = j
+            count = count + 1
+    return count
+
+
+@kernel
+def eliminate(w, n, m, A, b, free, bounded):
+    """Gauss and Jordan. How many rows were taken; by variables that stand in them alone; by free ones."""
     E, row, o = w.eliminated, stride(n), zero(w.eliminated)
     for i in range(m):
         big = o
@@ -88,6 +95,7 @@ def eliminate(w, n, m, A, b, free):
         for k in range(n + 1, row):
             st(E, i * row + k, o)
         w.biggest[i], w.taken[i] = big, -1
+    w.small[0] = w.unit[0] * select(less(DOUBLE, w.unit[0]), SMALL * 0.01 + o, SMALL + o)
     steps = 0
     for k in range(free):
         i = only_row(w, m, row, k)
@@ -98,12 +106,35 @@ def eliminate(w, n, m, A, b, free):
     alone = steps + 0
     for i in range(m):
         if w.taken[i] < 0:
-            k = largest_entry(w, row, i, steps, free)
+            k, _ = largest_entry(w, row, i, steps, free)
             if k >= 0:
                 swap(w, m, row, steps, k)
                 take(w, m, row, steps, i, n)
                 steps = steps + 1
-    return steps, alone
+    unbounded = steps + 0
+    searching = True
+    while searching:
+        i, k = best_row(w, m, row, steps, bounded)
+        if k >= 0:
+            swap(w, m, row, steps, k)
+            take(w, m, row, steps, i, n)
+            steps = steps + 1
+        else:
+            searching = False
+    return steps, alone, unbounded
+
+
+@kernel
+def best_row(w, m, row, first, end):
+    """The row, and the column in a range, whose entry is largest beside what rounding has left of its row; -1 if all are
+    zero."""
+    best, found, column = zero(w.eliminated), -1, -1
+    for i in range(m):
+        if w.taken[i] < 0:
+            k, share = largest_entry(w, row, i, first, end)
+            if k >= 0 and some(less(best, share)):
+                best, found, column = maximum(best, share), i + 0, k
+    return found, column
 
 
 @kernel
@@ -120,18 +151,18 @@ def only_row(w, m, row, k):
 
 
 @kernel
-def largest_entry(w, row, i, first, free):
-    """The column of the largest free entry of a row; -1 if there is none in some lane."""
-    E, best, found = w.eliminated, zero(w.eliminated), -1
-    for k in range(first, free):
+def largest_entry(w, row, i, first, end):
+    """The column of the largest entry of a row in a range, -1 if there is none in some lane; and its share."""
+    E, best, found, share = w.eliminated, zero(w.eliminated), -1, zero(w.eliminated)
+    for k in range(first, end):
         x = fabs(ld(E, i * row + k))
         if some(less(best, x)):
             best, found = maximum(best, x), k + 0
     if found >= 0:
-        x = fabs(ld(E, i * row + found))
-        if some(less(x, SMALL * w.biggest[i])):
+        share = fabs(ld(E, i * row + found)) / w.biggest[i]
+        if some(less(share, w.small[0])):
             found = -1
-    return found
+    return found, share
 
 
 @kernel
@@ -160,13 +191,16 @@ def scale_row(w, m, row, step, i):
 @kernel
 def take(w, m, row, step, i, n):
     """Row i gives the variable of a column, which leaves all other rows."""
-    E = w.eliminated
+    E, big = w.eliminated, zero(w.eliminated)
     scale_row(w, m, row, step, i)
+    for j in range(step, n):
+        big = maximum(big, fabs(ld(E, i * row + j)))
     for k in range(m):
         if k != i:
             factor = ld(E, k * row + step)
             st(w.factors, step * m + k, factor)
             if some(less(0.0, fabs(factor))):
+                w.biggest[k] = maximum(w.biggest[k], big * fabs(factor))
                 for j in range(step // 4 * 4, row, 4):
                     st(E, k * row + j, ld(E, k * row + j, Quad) - ld(E, i * row + j, Quad) * factor)
 
@@ -198,25 +232,81 @@ def backward(w, m, steps, alone, y):
 
 
 @kernel
-def keep_rows(w, n, m, steps, first):
-    """Rows that are left become equalities of the reduced program, unless they are zero; how many."""
-    E, row, o, rows = w.eliminated, stride(n), zero(w.eliminated), 0
+def keep_rows(w, n, m, unbounded, steps, first, lower, upper):
+    """Rows of the reduced program: variables with bounds that were taken, and rows that are left, unless they are zero. How
+    many of all, and of the first sort; and how many operations all rows have seen."""
+    E, row, o, rows, cleared = w.eliminated, stride(n), zero(w.eliminated), 0, 0
+    for s in range(unbounded, steps):
+        i, v = w.pivot_row[s], w.order[s]
+        for j in range(first):
+            st(w.general, rows * first + j, -ld(E, i * row + steps + j) if j < n - steps else o)
+        there = ld(E, i * row + n)
+        low, high = ld(lower, v), ld(upper, v)
+        w.lower[first + rows] = select(less(-ENDLESS, low), low - there, low)
+        w.upper[first + rows], w.give[first + rows] = select(less(high, ENDLESS), high - there, high), o
+        rows = rows + 1
+    taken = rows + 0
+    for i in range(m):
+        if w.taken[i] < 0:
+            cleared = cleared + clear_with(w, n, m, row, steps, steps + cleared, i)
     for i in range(m):
         w.kept[i] = -1
         if w.taken[i] < 0:
             big = o
             for k in range(steps, n):
                 big = maximum(big, fabs(ld(E, i * row + k)))
-            there = less(SMALL * w.biggest[i], big)
+            there = less(w.small[0] * w.biggest[i], big)
             if some(there):
                 for j in range(first):
                     x = ld(E, i * row + steps + j) if j < n - steps else o
                     st(w.general, rows * first + j, select(there, x, o))
                 end = select(there, ld(E, i * row + n), o)
-                w.lower[first + rows], w.upper[first + rows] = end, end
+                w.lower[first + rows], w.upper[first + rows], w.give[first + rows] = end, end, o
                 w.kept[i] = rows
                 rows = rows + 1
-    return rows
+    return rows, taken, steps + cleared
+
+
+@kernel
+def clear_with(w, n, m, row, steps, s, i):
+    """Takes the largest entry of a row out of all others that are left, so that those that depend on it become zero; how
+    many steps that was."""
+    E, best, found = w.eliminated, zero(w.eliminated), -1
+    for k in range(steps, n):
+        x = fabs(ld(E, i * row + k))
+        if some(less(best, x)):
+            best, found = maximum(best, x), k + 0
+    done = 0
+    if found >= 0 and not some(less(fabs(ld(E, i * row + found)), w.small[0] * w.biggest[i])):
+        inverse = 1.0 / ld(E, i * row + found)
+        w.pivot_row[s], done = i, 1
+        for k in range(m):
+            factor = ld(E, k * row + found) * inverse if k != i and w.taken[k] < 0 else zero(E)
+            st(w.factors, s * m + k, factor)
+            if some(less(0.0, fabs(factor))):
+                for j in range(steps // 4 * 4, row, 4):
+                    st(E, k * row + j, ld(E, k * row + j, Quad) - ld(E, i * row + j, Quad) * factor)
+        st(w.factors, s * m + i, 1.0)
+    return done
+
+
+@kernel
+def stiffen(w, left, taken, rows, first, size):
+    """Costs on what rows hold, which change nothing where they are met: H may be singular along them."""
+    H, h, F, most = w.hessian, vector(w, LINEAR, size), w.general, zero(w.hessian)
+    for i in range(left):
+        most = maximum(most, ld(H, i * first + i))
+    for r in range(taken, rows):
+        squares = most * 0.0 + 1e-30
+        for i in range(left):
+            squares = squares + ld(F, r * first + i) * ld(F, r * first + i)
+        cost = most / squares
+        for i in range(left):
+            entry = cost * ld(F, r * first + i)
+            if some(less(0.0, fabs(entry))):
+                h[i] = ld(h, i) - entry * w.lower[first + r]
+                for j in range(0, first, 4):
+                    st(H, i * first + j, ld(H, i * first + j, Quad) + ld(F, r * first + j, Quad) * entry)
 
 
 @kernel

@@ -1,0 +1,251 @@
+"""Whole-body control: torques by which a robot on contacts does what its tasks ask for, as well as can be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from saltus.arrays import Array, ArrayLike, OnInvalid, on_gpu, real_numbers
+from saltus.constraints.constraint import Constraint
+from saltus.constraints.scale import typical_delassus
+from saltus.control.control_tables import ContactPoint, ControlledModel, Settings
+from saltus.control.deadline import allowance
+from saltus.control.quadratic_program import NOT_FINITE, QPStatus
+from saltus.control.task_tables import TaskSet, as_task_set
+from saltus.control.tasks import AnyTask
+from saltus.control.whole_body import _whole_body
+from saltus.constraints.report import whole
+from saltus.model.checks import ModelError
+from saltus.model.model import Model
+from saltus.simulation.task_space import motors_of
+
+TOLERANCE = {"d": 1e-8, "f": 1e-4}
+"""Of what is left of slopes and gap, as shares, by the type of numbers."""
+
+MAX_ITERATIONS = 40
+
+HELD_BACK = 0.999
+"""A torque beyond this share of its limit is at it."""
+
+
+class Command(NamedTuple):
+    """What a controller answers."""
+
+    tau: Array
+    """(..., nv) torques [N m, N]; zero where there is no motor."""
+    a: Array
+    """(..., nv) accelerations that they lead to, if contacts do as they should [m/s^2, rad/s^2]."""
+    forces: Array
+    """(..., nc, 3) of contacts, along their tangents and normal [N]."""
+    slack: Array
+    """(..., nc, 3) accelerations of contact points beyond what was asked of them [m/s^2]."""
+    missed: Array
+    """(..., ntr) by how much tasks miss the accelerations that are wanted, by the rows of `TaskSet.rows`."""
+    beyond: Array
+    """(..., number of limited joints) accelerations beyond those with which joints keep their limits."""
+    report: Array
+    """(..., 5): what the other attributes are made of."""
+
+    @property
+    def status(self) -> Any:
+        """(...) of `QPStatus`; one state's is a member."""
+        status = self.report[..., 1]
+        if isinstance(status, np.ndarray | np.floating):
+            status = np.where(np.isnan(status), NOT_FINITE, status)
+        return QPStatus(int(status)) if status.ndim == 0 else whole(status)
+
+    @property
+    def iterations(self) -> Any:
+        """(...) of the interior point method, of all levels."""
+        found = self.report[..., 0]
+        return whole(np.nan_to_num(found) if isinstance(found, np.ndarray | np.floating) else found)
+
+
+class OperationalSpaceControl:
+    """Torques for tasks, within limits and friction cones.
+
+    model: the robot.
+    tasks: a list of tasks, or a `TaskSet` of the model.
+    contacts: points that can push: names of frames whose origins they are, or (frame, place) with a place (3,) in the frame
+        [m], or (frame, place, normal) with the normal (3,) of the ground there; upwards by default.
+    constraints: bilateral ones that always hold: `model_loops(model)`, `JointLock`.
+    friction: of all contacts, or one each; calls may give others.
+    motors: degrees of freedom; by default `motors_of(model)`. Torques are kept within `model.effort_limit`.
+    limited: names of joints that keep their limits of position and speed; by default all that have any and have one axis.
+    slack_weight: of what contacts miss, against tasks; contacts are soft.
+    force_weight, torque_weight: of squares of forces (less those wanted) and torques.
+    contact_damping: how fast contact points come to rest [1/s].
+    horizon, braking: joints keep their limits as if for so long [s], with decelerations of so much [rad/s^2, m/s^2].
+
+    A quadruped that stands, and is to rise:
+
+    >>> import numpy as np, saltus as sl
+    >>> robot = sl.load_robot("quadruped")
+    >>> tasks = [sl.CenterOfMassTask(weight=10), sl.PostureTask(weight=0.1)]
+    >>> control = sl.OperationalSpaceControl(robot, tasks, sl.robot_frames("quadruped").feet)
+    >>> q, v = robot.reference_configurations["standing"], np.zeros(robot.nv)
+    >>> here = sl.center_of_mass(robot, q)
+    >>> command = control(q, v, com=here + [0, 0, 0.01])
+    >>> str(command.status), bool(command.forces[:, 2].sum() > 9.81 * robot.total_mass)
+    ('solved', True)
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        tasks: TaskSet | Sequence[AnyTask],
+        contacts: Sequence[Any] = (),
+        constraints: Sequence[Constraint] = (),
+        *,
+        friction: ArrayLike = 0.6,
+        motors: Sequence[int] | None = None,
+        limited: Sequence[str] | None = None,
+        slack_weight: float = 1e3,
+        force_weight: float = 1e-6,
+        torque_weight: float = 1e-6,
+        contact_damping: float = 10.0,
+        horizon: float = 0.05,
+        braking: float = 50.0,
+    ) -> None:
+        self.model, self.tasks = model, as_task_set(model, tasks)
+        self.points = tuple(contact_point(model, contact) for contact in contacts)
+        self.names = tuple(model.frames[point.frame].name for point in self.points)
+        self.motors = tuple(motors_of(model) if motors is None else motors)
+        settings = Settings(slack_weight, force_weight, torque_weight, contact_damping, horizon, braking)
+        for name, value in settings._asdict().items():
+            if not 0 < value < np.inf:
+                raise ModelError(f"OperationalSpaceControl: {name} is {value}, expected a positive number")
+        for constraint in constraints:
+            constraint.check_model(model)
+            if constraint.dofs:
+                raise ModelError(f"OperationalSpaceControl: {constraint.name!r} has rows of its own, which it cannot hold")
+        dofs = limited_dofs(model, limited)
+        self.limited = tuple(joint.name for joint in model.joints for k in dofs if joint.iv == k and joint.nv == 1)
+        typical = typical_delassus(model, tuple(constraints)) if constraints else 1.0
+        self.problem = ControlledModel(
+            model, self.tasks, constraints, self.motors, self.points, settings, dofs, typical
+        )
+        count = len(self.points)
+        self.friction = np.broadcast_to(np.asarray(friction, float), count).copy()
+        if (self.friction < 0).any() or not np.isfinite(self.friction).all():
+            raise ModelError(f"OperationalSpaceControl: friction is {friction}, expected 0 or more")
+        self._all = np.ones(count), np.zeros((count, 3)), np.ones(self.problem.nc)
+        self._options: dict[Any, tuple[Any, Any]] = {}
+
+    def __call__(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        references: ArrayLike | None = None,
+        *,
+        active: ArrayLike | None = None,
+        friction: ArrayLike | None = None,
+        wanted: ArrayLike | None = None,
+        tolerance: float | None = None,
+        max_iterations: int = MAX_ITERATIONS,
+        max_time: float | None = None,
+        on_invalid: OnInvalid = "mark",
+        **targets: Any,
+    ) -> Command:
+        """Torques at `q` (..., nq), `v` (..., nv).
+
+        references: (..., nref) from `tasks.references`; or `targets` by the tasks' names, all others staying where they are.
+        active: (..., nc), how much of each contact holds, 0 to 1: between, it bears no more than active / (1 - active) times
+            the robot's weight, so that forces come and go smoothly. All by default.
+        friction: (..., nc). wanted: (..., nc, 3) forces [N], to which `force_weight` draws.
+        tolerance: of the solution; 1e-8, in single precision 1e-4. max_time: [s].
+        on_invalid: "mark" for NaN and the status `not_finite` where inputs are not valid, or "raise".
+        """
+        if references is None:
+            references = self.tasks.references(q, **targets)
+        elif targets:
+            raise ValueError(f"OperationalSpaceControl: references as well as targets of {', '.join(targets)}")
+        letter = "f" if getattr(q, "dtype", None) == np.float32 else "d"
+        options, limits = self._chosen(letter, tolerance, max_iterations, max_time)
+        active, wanted, held = (
+            self._all[0] if active is None else active, self._all[1] if wanted is None else wanted, self._all[2],
+        )  # fmt: skip
+        mu = self.friction if friction is None else friction
+        inputs = (q, v, references, active, mu, wanted, held, options, limits)
+        return Command(*_whole_body.call(self.problem, inputs, None, on_invalid))
+
+    def _chosen(
+        self, letter: str, tolerance: float | None, most: int, max_time: float | None
+    ) -> tuple[Any, Array]:
+        key = letter, tolerance, most, max_time
+        found = self._options.get(key)
+        if found is None:
+            if most < 0 or not (max_time is None or max_time > 0) or not (tolerance is None or tolerance > 0):
+                raise ValueError(
+                    f"OperationalSpaceControl: max_iterations {most}, max_time {max_time}, tolerance {tolerance}: expected "
+                    "positive numbers"
+                )
+            ticks = 0 if max_time is None else allowance(max_time)
+            limits = np.array([TOLERANCE[letter] if tolerance is None else tolerance], letter)
+            found = self._options[key] = np.array([most, ticks], np.int32), limits
+        return found
+
+    def culprits(self, command: Command, share: float = 0.05) -> list[str]:
+        """What keeps one command from doing what its tasks ask for, the worst first, in words: contacts at their cones, motors
+        at their limits, joints at theirs; and which tasks miss more than a share of what is asked of them.
+
+        >>> import numpy as np, saltus as sl
+        >>> robot = sl.load_robot("quadruped")
+        >>> control = sl.OperationalSpaceControl(robot, [sl.CenterOfMassTask()], sl.robot_frames("quadruped").feet)
+        >>> q, v = robot.reference_configurations["standing"], np.zeros(robot.nv)
+        >>> control.culprits(control(q, v, com=sl.center_of_mass(robot, q) + [0.2, 0, 0]))[0]
+        "task 'com' misses 14 of 20 m/s^2"
+        """
+        found: list[tuple[float, str]] = []
+        limit = self.model.effort_limit
+        for name, rows in self.tasks.rows.items():
+            off = float(np.abs(command.missed[rows]).max())
+            if off > share:
+                found.append((off, f"task {name!r} misses {off:.3g} m/s^2, rad/s^2 or N m"))
+        words = [text for _, text in sorted(found, reverse=True)]
+        for c, name in enumerate(self.names):
+            f = command.forces[c]
+            if f[2] > 0 and np.hypot(*f[:2]) > HELD_BACK * self.friction[c] * f[2]:
+                words.append(f"contact {name!r} is at its friction cone")
+            slack = float(np.linalg.norm(command.slack[c]))
+            if slack > 1.0:
+                words.append(f"contact {name!r} gives way by {slack:.3g} m/s^2")
+        for k in self.motors:
+            if np.abs(command.tau[k]) > HELD_BACK * limit[k]:
+                words.append(f"motor {joint_at(self.model, k)!r} is at its limit of {limit[k]:.3g} N m")
+        for name, off in zip(self.limited, command.beyond, strict=True):
+            if np.abs(off) > share:
+                words.append(f"joint {name!r} cannot keep its limits, by {abs(off):.3g} rad/s^2")
+        return words
+
+
+def joint_at(model: Model, dof: int) -> str:
+    return next(joint.name for joint in model.joints if joint.iv <= dof < joint.iv + joint.nv)
+
+
+def contact_point(model: Model, contact: Any) -> ContactPoint:
+    frame, place, normal = (*contact, None, None)[:3] if isinstance(contact, tuple | list) else (contact, None, None)
+    place = np.zeros(3) if place is None else np.asarray(place, float)
+    normal = np.array([0.0, 0.0, 1.0]) if normal is None else np.asarray(normal, float)
+    if place.shape != (3,) or normal.shape != (3,) or not np.linalg.norm(normal) > 0:
+        raise ModelError(f"OperationalSpaceControl: a contact is {contact!r}, expected a frame, or (frame, place, normal)")
+    normal = normal / np.linalg.norm(normal)
+    side = np.eye(3)[int(np.argmin(np.abs(normal)))]
+    along = np.cross(normal, np.cross(side, normal)) if normal[2] != 1.0 else np.array([1.0, 0.0, 0.0])
+    along = along / np.linalg.norm(along)
+    return ContactPoint(model.frame_index(frame), place, np.column_stack([along, np.cross(normal, along), normal]))
+
+
+def limited_dofs(model: Model, names: Sequence[str] | None) -> list[int]:
+    chosen = [joint for joint in model.joints[1:] if joint.nv == joint.nq == 1]
+    if names is not None:
+        indices = {model.joint_index(name) for name in names}
+        chosen = [joint for i, joint in enumerate(model.joints) if i in indices and joint.nv == joint.nq == 1]
+    return [
+        joint.iv
+        for joint in chosen
+        if np.isfinite([model.lower_position_limit[joint.iq], model.upper_position_limit[joint.iq]]).any()
+        or np.isfinite(model.velocity_limit[joint.iv])
+    ]

@@ -1,0 +1,449 @@
+"""The whole-body program of a controller, by the structure of its dynamics: from a state and references to torques.
+
+    minimise  1/2 |W (R a - goal)|^2 + 1/2 w_s |J_c a - goal_c|^2 + 1/2 w_u |u|^2 + 1/2 w_f |f - f_wanted|^2
+    over torques u of motors within limits, forces f of contacts in their friction cones,
+    M a = rest + S u + J_c^T f + J_h^T l,      J_h a = goal_h,      low <= a_limited <= high
+
+Accelerations and multipliers l of bilateral constraints (loops, locked springs) are affine in z = (u, f): by the sparse
+factors of M, column by column, and by those of the constraints' small Delassus matrix. What is left is a program of the size
+of z (interior_point.py). Contacts are soft (FCCQP, 10d): slack is what J_c a misses. Priorities one after the other: what the
+rows of one have reached, those of the next keep.
+
+| code | what | shape |
+|---|---|---|
+| `response` | V: a = V (z, 1) | nv row, row = padded(n) + 4, the last column behind padded(n) |
+| `stacked` | W (R V) and sqrt(w_s) (J_c V), less goals in the last column | (ntr + 3 mc) row |
+| `J`, `tied`, `dual` | of bilateral constraints: rows, M^-1 J_h^T, factors of the Delassus matrix | |
+| `push_rows`, `push_goal` | J_c, goal_c | 3 mc nv, 3 mc |
+
+O(n d c + r c^2 + c^3) for c columns and r rows of tasks.
+
+Reference: B. Acosta, FCCQP (2024), equation 10.
+"""
+
+from __future__ import annotations
+
+from saltus.constraints.dense import factor_block, solve_block
+from saltus.constraints.system import AXES, BODIES, aim_rows, move_bodies, point_acceleration
+from saltus.control.cholesky import padded
+from saltus.control.control_tables import CONTROL_TABLES
+from saltus.control.interior_point import ENDLESS, LINEAR, PROGRAM, find_unit, minimise, vector
+from saltus.control.quadratic_program import DEADLINE, MAX_ITERATIONS, SOLVED
+from saltus.control.task_rows import ROWS, fill_tasks, first_origin
+from saltus.dynamics.crba import collect
+from saltus.dynamics.ltl import factor, solve_lower, solve_upper
+from saltus.dynamics.passive import spring_torque
+from saltus.kernel import (
+    Quad,
+    declare,
+    fabs,
+    four,
+    kernel,
+    ld,
+    less,
+    lift,
+    maximum,
+    minimum,
+    quad,
+    select,
+    some,
+    sqrt,
+    st,
+    ticks,
+    zero,
+)
+from saltus.model.joint_kernels import lift_vec
+from saltus.spatial.algebra import Force, Sym3, Vec3, cross, dot, power
+from saltus.spatial.inertia import Rigid
+
+ROUNDED = 10.0
+"""Of the tolerance: where rounding allows no less, that much is enough."""
+
+LIMIT_WEIGHT = 1e6
+"""Of what accelerations miss their limits by."""
+
+FAR = 1.0
+"""Limits that ask for more than so many times `braking` are not near."""
+
+WORK = ROWS.extended(
+    **{group: fields for group, fields in PROGRAM.groups.items() if group != "one"},
+    one={**PROGRAM.groups["one"], "near_count": int},
+    ml={"near": int},
+    nj=BODIES,
+    nv={**AXES, "pivot": None, "panel": Quad, "rest": None},
+    nvv={"M": None},
+    nmv={"J": None},
+    nmm={"dual": None},
+    nm={"aim": None, "none": None, "scale": None, "answers": Quad},
+    mvr={"response": None},
+    mhv={"tied": None},
+    mbr={"stacked": None},
+    mjv={"push_rows": None},
+    mz={"push_goal": None},
+)
+
+
+@declare(
+    CONTROL_TABLES,
+    inputs={
+        "q": "nq", "v": "nv", "references": "nref", "active": "mc", "friction": "mc", "wanted": "mc 3", "held": "nc",
+        "options": "2 int", "limits": "1",
+    },
+    outputs={"tau": "nv", "a": "nv", "forces": "mc 3", "slack": "mc 3", "missed": "ntr", "beyond": "ml", "report": "5"},
+    work=WORK,
+    inverts_inertia=True,
+)
+def _whole_body(
+    tree, q, v, references, active, friction, wanted, held, options, limits,
+    w, tau, a, forces, slack, missed, beyond, report,
+):  # fmt: skip
+    """`active`: how much of each contact holds, 0 to 1; `held`: which bilateral constraints do. `options`: the most iterations
+    a level, and ticks / 1024; `limits`: the tolerance."""
+    begun, o = ticks(), zero(q)
+    n = tree.mm + 3 * tree.mc
+    first = padded(n)
+    row = first + 4
+    find_unit(w)
+    w.origin[0] = first_origin(tree, q)
+    move_bodies(tree, q, v, w)
+    collect_all(tree, q, v, w)
+    factor(tree.above, tree.nv, w.M, w.pivot)
+    fill_tasks(tree, q, v, references, w)
+    fill_contacts(tree, w)
+    respond(tree, w, first, row)
+    if tree.nm > 0:
+        hold(tree, held, w, row)
+    stack(tree, active, w, first, row)
+    count, left, late = o, o, o
+    for level in range(tree.nlevel):
+        rows = fill_program(tree, q, v, active, friction, wanted, level, w, n, first, row)
+        counted, dual, rest, gap, stopped, _ = minimise(
+            w, n, rows, tree.mc, level > 0, steepness(w, n, first, rows), ld(limits, 0), options[0], begun,
+            options[1] * 1024,
+        )  # fmt: skip
+        count, late = count + counted, maximum(late, stopped)
+        left = maximum(left, maximum(dual, maximum(rest, gap)))
+    answer(tree, w, first, row, tau, a, forces, slack, missed, beyond, q, v)
+    status = select(less(0.5, late), 1.0 * DEADLINE + o, 1.0 * MAX_ITERATIONS + o)
+    st(report, 0, count)
+    st(report, 1, select(less(left, ROUNDED * ld(limits, 0)), 1.0 * SOLVED + o, status))
+    st(report, 2, left)
+    st(report, 3, 1.0 * tree.nlevel)
+    st(report, 4, o)
+
+
+@kernel
+def collect_all(tree, q, v, w):
+    """To the root: the inertia matrix, forces that are left for accelerations, momenta, and the centre of mass."""
+    o, nv = zero(q), tree.nv
+    none = Vec3(o, o, o)
+    total = Rigid(o, none, Sym3(o, o, o, o, o, o))
+    w.force[0] = Force(none, none)
+    for i in range(tree.nj - 1, 0, -1):
+        total, force = collect(tree, i, total, w), w.force[i]
+        w.force[tree.parent[i]] = w.force[tree.parent[i]] + force
+        for k in range(tree.iv[i], tree.end[i]):
+            axis = w.axis[k]
+            momentum = total @ axis
+            w.momentum[k] = momentum
+            w.rest[k] = spring_torque(tree, k, q) - tree.damping[k] * ld(v, k) - power(axis, force)
+            st(w.M, k * nv + k, power(axis, momentum) + tree.armature[k])
+            j = tree.above[k]
+            while j >= 0:
+                st(w.M, j * nv + k, power(w.axis[j], momentum))
+                j = tree.above[j]
+    total = total + w.composite[0]
+    share = 1.0 / select(less(o, total.m), total.m, lift(1.0, o))
+    center, force = total.h * share, w.force[0]
+    w.mass[0], w.center[0] = total.m, center
+    w.center_drift[0] = force.lin * share + lift_vec(tree.gravity[0], o)
+    w.spin_drift[0] = force.ang - cross(center, force.lin)
+
+
+@kernel
+def fill_contacts(tree, w):
+    """J_c and what J_c a should be: points of contact come to rest."""
+    nv, o = tree.nv, zero(w.M)
+    for c in range(tree.mc):
+        body, axes = tree.point_body[c], tree.point_axes[c]
+        X, velocity, drift = w.place[body], w.velocity[body], w.drift[body]
+        p = X.p + X.R @ tree.point_place[c]
+        speed = velocity.lin + cross(velocity.ang, p)
+        gamma = point_acceleration(velocity, drift, p)
+        wish = speed * -tree.contact_damping[0] - gamma
+        for axis in range(3):
+            r = 3 * c + axis
+            d = lift_vec(axis_of(axes, axis), o)
+            push = Force(d, cross(p, d))
+            for k in range(nv):
+                st(w.push_rows, r * nv + k, 0.0)
+            k = tree.end[body] - 1 if body > 0 else -1
+            while k >= 0:
+                st(w.push_rows, r * nv + k, power(w.axis[k], push))
+                k = tree.above[k]
+            w.push_goal[r] = dot(d, wish)
+
+
+@kernel
+def axis_of(R, axis):
+    if axis == 0:
+        return Vec3(R.xx, R.yx, R.zx)
+    if axis == 1:
+        return Vec3(R.xy, R.yy, R.zy)
+    return Vec3(R.xz, R.yz, R.zz)
+
+
+@kernel
+def respond(tree, w, first, row):
+    """V = M^-1 (S, J_c^T, rest), four columns at a time."""
+    nv, V, o = tree.nv, w.response, zero(w.M)
+    for k in range(nv):
+        for j in range(0, row, 4):
+            st(V, k * row + j, quad(V, o, o, o, o))
+        for r in range(3 * tree.mc):
+            st(V, k * row + tree.mm + r, ld(w.push_rows, r * nv + k))
+        st(V, k * row + first, w.rest[k])
+    for m in range(tree.mm):
+        st(V, tree.motor[m] * row + m, 1.0)
+    solve_columns(tree, w, V, row)
+
+
+@kernel
+def solve_columns(tree, w, V, row):
+    """M^-1 of a matrix (nv, row), in its place."""
+    nv = tree.nv
+    for j in range(0, row, 4):
+        for k in range(nv):
+            w.panel[k] = ld(V, k * row + j, Quad)
+        solve_upper(tree.above, nv, w.M, w.panel)
+        for k in range(nv):
+            w.panel[k] = w.panel[k] * (1.0 / w.pivot[k])
+        solve_lower(tree.above, nv, w.M, w.panel)
+        for k in range(nv):
+            st(V, k * row + j, w.panel[k])
+
+
+@kernel
+def hold(tree, held, w, row):
+    """V less what bilateral constraints keep from moving, twice: the second time takes off what `mu` has left."""
+    nv, nm, width, o = tree.nv, tree.nm, tree.mh, zero(w.M)
+    for r in range(nm):
+        w.none[r] = o
+    aim_rows(tree, held, w.none, w, w.J, w.aim)
+    for k in range(nv):
+        for r in range(width):
+            st(w.tied, k * width + r, ld(w.J, r * nv + k) if r < nm else o)
+    solve_columns(tree, w, w.tied, width)
+    for r in range(nm):
+        for s in range(r + 1):
+            entry = o
+            for k in range(nv):
+                entry = entry + ld(w.J, r * nv + k) * ld(w.tied, k * width + s)
+            st(w.dual, r * nm + s, entry)
+        st(w.dual, r * nm + r, ld(w.dual, r * nm + r) + tree.mu[r])
+    factor_block(w.dual, w.scale, nm, 0, nm)
+    for j in range(0, row, 4):
+        for _ in range(2):
+            for r in range(nm):
+                total = quad(w.M, w.aim[r] * -1.0 if j == row - 4 else o, o, o, o)
+                for k in range(nv):
+                    total = total + ld(w.response, k * row + j, Quad) * ld(w.J, r * nv + k)
+                w.answers[r] = total
+            solve_block(w.dual, w.scale, nm, 0, nm, w.answers)
+            for k in range(nv):
+                rest = ld(w.response, k * row + j, Quad)
+                for r in range(nm):
+                    rest = rest - w.answers[r] * ld(w.tied, k * width + r)
+                st(w.response, k * row + j, rest)
+
+
+@kernel
+def stack(tree, active, w, first, row):
+    """Rows of tasks, then of contacts, weighted."""
+    nv, V, B = tree.nv, w.response, w.stacked
+    for r in range(tree.ntr):
+        root = sqrt(tree.task_weight[r] + zero(V))
+        if tree.task_dof[r] >= 0:
+            k = tree.task_dof[r]
+            for j in range(0, row, 4):
+                st(B, r * row + j, ld(V, k * row + j, Quad) * root)
+        else:
+            stack_row(tree, w, w.R, r, r, root, row)
+        st(B, r * row + first, ld(B, r * row + first) - root * w.goal[r])
+    for r in range(3 * tree.mc):
+        root, s = sqrt(tree.slack_weight[0] * ld(active, r // 3)), tree.ntr + r
+        stack_row(tree, w, w.push_rows, r, s, root, row)
+        st(B, s * row + first, ld(B, s * row + first) - root * w.push_goal[r])
+
+
+@kernel
+def stack_row(tree, w, J, r, s, root, row):
+    nv, V, B, o = tree.nv, w.response, w.stacked, zero(w.M)
+    for j in range(0, row, 4):
+        st(B, s * row + j, quad(B, o, o, o, o))
+    for k in range(nv):
+        entry = ld(J, r * nv + k) * root
+        if some(less(0.0, fabs(entry))):
+            for j in range(0, row, 4):
+                st(B, s * row + j, ld(B, s * row + j, Quad) + ld(V, k * row + j, Quad) * entry)
+
+
+@kernel
+def fill_program(tree, q, v, active, friction, wanted, level, w, n, first, row):
+    """The program of a level; how many rows it has."""
+    H, V, B, o = w.hessian, w.response, w.stacked, zero(w.M)
+    contacts = tree.ntr + 3 * tree.mc
+    rows = list_limits(tree, q, v, w) if level == 0 else w.near_count[0]
+    limits = rows + 0
+    if level > 0:
+        rows = keep_levels(tree, level, w, first, row, rows)
+    h = vector(w, LINEAR, first + padded(rows))
+    for i in range(first):
+        for j in range(0, first, 4):
+            st(H, i * first + j, quad(H, o, o, o, o))
+        h[i] = o
+    square(w, h, first, row, tree.level_first[level], tree.level_end[level])
+    if level == 0:
+        square(w, h, first, row, tree.ntr, contacts)
+    for m in range(tree.mm):
+        add(H, m * first + m, tree.torque_weight[0])
+        w.lower[m], w.upper[m] = -tree.most_torque[m] + o, tree.most_torque[m] + o
+    for c in range(tree.mc):
+        load = ld(active, c)
+        whole = less(load, lift(0.9999, o))
+        most = select(whole, tree.weight_of_all[0] * load / maximum(1.0 - load, lift(1e-9, o)), lift(1e30, o))
+        i = tree.mm + 3 * c
+        w.mu[c], w.fx[c], w.fy[c], w.fz[c] = ld(friction, c), i, i + 1, i + 2
+        w.lower[i + 2], w.upper[i + 2] = o, most
+        for axis in range(3):
+            add(H, (i + axis) * first + i + axis, tree.force_weight[0])
+            h[i + axis] = ld(h, i + axis) - tree.force_weight[0] * ld(wanted, 3 * c + axis)
+    for i in range(first):
+        for j in range(i):
+            st(H, i * first + j, ld(H, j * first + i))
+    for k in range(limits):
+        limited = w.near[k]
+        j, dof = first + k, tree.limited[limited]
+        here = ld(V, dof * row + first)
+        for i in range(0, first, 4):
+            st(w.general, k * first + i, ld(V, dof * row + i, Quad))
+        low, high = stopping(tree, limited, q, v)
+        w.lower[j], w.upper[j], w.give[j] = low - here, high - here, lift(1.0 / LIMIT_WEIGHT, o)
+    return rows
+
+
+@kernel
+def add(K, k, x):
+    st(K, k, ld(K, k) + x)
+
+
+@kernel
+def steepness(w, n, first, rows):
+    """The largest slope there is without any forces."""
+    h, most = vector(w, LINEAR, first + padded(rows)), zero(w.M)
+    for i in range(n):
+        most = maximum(most, fabs(ld(h, i)))
+    return most * 1e-2
+
+
+@kernel
+def list_limits(tree, q, v, w):
+    """Lists the joints that are near a limit; how many. Others need no row."""
+    count, far = 0, FAR * tree.braking[0]
+    for k in range(tree.ml):
+        low, high = stopping(tree, k, q, v)
+        if some(less(minimum(-low, high), far + zero(q))):
+            w.near[count] = k
+            count = count + 1
+    w.near_count[0] = count
+    return count
+
+
+@kernel
+def stopping(tree, k, q, v):
+    """Accelerations with which a joint stops before its ends, and keeps below its largest speed."""
+    speed, at = ld(v, tree.limited[k]), ld(q, tree.limited_at[k])
+    o = zero(q)
+    rate, brake = 1.0 / tree.horizon[0], tree.braking[0]
+    above, below = at - tree.low[k], tree.high[k] - at
+    down = sqrt(2.0 * brake * maximum(above, o)) + minimum(above, o) * rate
+    up = sqrt(2.0 * brake * maximum(below, o)) + minimum(below, o) * rate
+    fastest = tree.fastest[k] + o
+    low, high = (-minimum(down, fastest) - speed) * rate, (minimum(up, fastest) - speed) * rate
+    return minimum(low, high), maximum(low, high)
+
+
+@kernel
+def square(w, h, first, row, begin, end):
+    """H and h of rows of tasks: four rows of H at a time, from the diagonal on."""
+    B, H, o = w.stacked, w.hessian, zero(w.M)
+    for i in range(0, first, 4):
+        for j in range(i, row, 4):
+            none = quad(B, o, o, o, o)
+            P, Q, R, S = none, none, none, none
+            for r in range(begin, end):
+                x = ld(B, r * row + j, Quad)
+                a, b, c, d = four(ld(B, r * row + i, Quad))
+                P, Q, R, S = P + x * a, Q + x * b, R + x * c, S + x * d
+            if j < first:
+                st(H, i * first + j, ld(H, i * first + j, Quad) + P)
+                st(H, (i + 1) * first + j, ld(H, (i + 1) * first + j, Quad) + Q)
+                st(H, (i + 2) * first + j, ld(H, (i + 2) * first + j, Quad) + R)
+                st(H, (i + 3) * first + j, ld(H, (i + 3) * first + j, Quad) + S)
+            else:
+                add(h, i, four(P)[0])
+                add(h, i + 1, four(Q)[0])
+                add(h, i + 2, four(R)[0])
+                add(h, i + 3, four(S)[0])
+
+
+@kernel
+def keep_levels(tree, level, w, first, row, rows):
+    """Rows of all levels before, and of contacts, stay what they have become, behind those of limits; how many there are."""
+    for r in range(tree.level_first[level]):
+        keep_row(w, first, row, r, rows)
+        rows = rows + 1
+    for r in range(tree.ntr, tree.ntr + 3 * tree.mc):
+        keep_row(w, first, row, r, rows)
+        rows = rows + 1
+    return rows
+
+
+@kernel
+def keep_row(w, first, row, r, k):
+    value = zero(w.M)
+    for i in range(0, first, 4):
+        st(w.general, k * first + i, ld(w.stacked, r * row + i, Quad))
+    for i in range(first):
+        value = value + ld(w.general, k * first + i) * ld(w.vector, i)
+    j = first + k
+    w.lower[j], w.upper[j], w.give[j], w.below[j], w.above[j] = value, value, value * 0.0, value * 0.0, value * 0.0
+
+
+@kernel
+def answer(tree, w, first, row, tau, a, forces, slack, missed, beyond, q, v):
+    """Torques, accelerations and forces, and what tasks, contacts and limits miss."""
+    nv, n, V = tree.nv, tree.mm + 3 * tree.mc, w.response
+    for k in range(nv):
+        st(tau, k, 0.0)
+        total = ld(V, k * row + first)
+        for j in range(n):
+            total = total + ld(V, k * row + j) * ld(w.vector, j)
+        st(a, k, total)
+    for m in range(tree.mm):
+        st(tau, tree.motor[m], ld(w.vector, m))
+    for r in range(3 * tree.mc):
+        st(forces, r, ld(w.vector, tree.mm + r))
+        total = -w.push_goal[r]
+        for k in range(nv):
+            total = total + ld(w.push_rows, r * nv + k) * ld(a, k)
+        st(slack, r, total)
+    for r in range(tree.ntr):
+        total = -w.goal[r]
+        for k in range(nv):
+            total = total + ld(w.R, r * nv + k) * ld(a, k)
+        st(missed, r, total)
+    for k in range(tree.ml):
+        low, high = stopping(tree, k, q, v)
+        there = ld(a, tree.limited[k])
+        st(beyond, k, maximum(there - high, minimum(there - low, zero(q))))
