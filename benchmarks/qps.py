@@ -122,7 +122,7 @@ def of_family(name: str, solvers: dict[str, Any], count: int, repeats: int, show
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Whole-body QPs, beside other solvers.")
-    every = PEERS | (OURS if hasattr(sl, "fccqp") else {})
+    every = PEERS | OURS
     parser.add_argument("--families", default="", help="comma-separated: " + ", ".join(FAMILIES))
     parser.add_argument("--solvers", default="", help="comma-separated: " + ", ".join(every))
     parser.add_argument("--count", type=int, default=1000, help="of problems of a family")

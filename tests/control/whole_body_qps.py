@@ -171,7 +171,7 @@ FAMILIES = {"anymal": 5.0, "talos": 2.0}
 """The robots that stand on all their points, and how hard their centre of mass is pushed about [m/s^2]."""
 
 
-def family(name: str, count: int, seed: int = 0, later: float = 0.0) -> Problem:
+def family(name: str, count: int, seed: int = 0, later: float = 0.0, weights: Weights = Weights()) -> Problem:  # noqa: B008
     """ANYmal: 54 variables, 30 equalities, 4 contacts. Talos: 118, 62, 8. `later`: each of them so much time [s] later, at
     the velocities that it has, with commands of another hundredth."""
     rng = np.random.default_rng(seed)
@@ -180,7 +180,7 @@ def family(name: str, count: int, seed: int = 0, later: float = 0.0) -> Problem:
     if later:
         q = sl.integrate(robot_of(name), q, later * v)
         commands = {key: goal + 0.01 * goal.std() * rng.normal(size=goal.shape) for key, goal in commands.items()}
-    return inverse_dynamics(name, (q, v), contact_points(name), commands)
+    return inverse_dynamics(name, (q, v), contact_points(name), commands, weights)
 
 
 def random_problem(seed: int) -> Problem:
