@@ -45,7 +45,7 @@ REDUCTION = Layout(
     nrw={"waiting": None},
     nrr={"right": None},
     nrg={"curved": None},
-    nrc={"order": int, "position": int, "listed": int},
+    nrc={"order": int, "position": int, "listed": int, "start": int, "share": None},
     nrm={"pivot_row": int, "taken": int, "kept": int, "biggest": None, "inverse_pivot": None},
 )
 
@@ -437,13 +437,17 @@ def reduce_cost(w, n, m, steps, first, size, Q, c):
 @kernel
 def list_nonzero(w, n, Q, v):
     """Lists the entries of row v of Q that are not zero; how many."""
-    count, end = 0, n // 4 * 4
+    count, entry, end = 0, ld(Q, v * n + v), n // 4 * 4
+    o = zero(Q)
+    squares = quad(Q, o, o, o, o)
     for u in range(0, end, 4):
-        four_of_them = ld(Q, v * n + u, Quad)
-        if some(less(0.0, total(four_of_them * four_of_them))):
-            for k in range(u, u + 4):
-                count = list_entry(w, n, Q, v, k, count)
+        squares = squares + ld(Q, v * n + u, Quad) * ld(Q, v * n + u, Quad)
+    rest = total(squares)
     for u in range(end, n):
+        rest = rest + ld(Q, v * n + u) * ld(Q, v * n + u)
+    if not some(less(entry * entry, rest)):  # as of torques, forces, slacks
+        return list_entry(w, n, Q, v, v, count)
+    for u in range(n):
         count = list_entry(w, n, Q, v, u, count)
     return count
 
@@ -461,18 +465,26 @@ def gather_basic(w, n, row, begin, steps, Q, v, s):
     """Row s of Q_BB T - Q_BN; behind it, of Q_BB beta."""
     E, G, count, inner = w.eliminated, w.curved, list_nonzero(w, n, Q, v), 0
     o = zero(E)
-    for e in range(count):  # those that were taken first
+    none = quad(E, o, o, o, o)
+    for e in range(count):  # those that were taken come first
         u = w.listed[e]
         if w.position[u] < steps:
             w.listed[e] = w.listed[inner]
             w.listed[inner] = u
+            w.start[inner], w.share[inner] = w.pivot_row[w.position[u]] * row, ld(Q, v * n + u)
             inner = inner + 1
-    for j in range(begin, row, 4):
-        found = quad(E, o, o, o, o)
+    for j in range(begin, row - 4, 8):
+        a, b = none, none
         for e in range(inner):
-            u = w.listed[e]
-            found = found + ld(E, w.pivot_row[w.position[u]] * row + j, Quad) * ld(Q, v * n + u)
-        st(G, s * row + j, found)
+            k, share = w.start[e] + j, w.share[e]
+            a, b = a + ld(E, k, Quad) * share, b + ld(E, k + 4, Quad) * share
+        st(G, s * row + j, a)
+        st(G, s * row + j + 4, b)
+    if (row - begin) % 8 == 4:
+        a = none
+        for e in range(inner):
+            a = a + ld(E, w.start[e] + row - 4, Quad) * w.share[e]
+        st(G, s * row + row - 4, a)
     for e in range(inner, count):
         u = w.listed[e]
         k = s * row + w.position[u]
