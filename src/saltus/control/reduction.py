@@ -35,6 +35,10 @@ FREE, BOUNDED, LAST = range(3)
 LEAST_PIVOT = 0.1
 """The share of its row's largest entry that is enough to be taken out."""
 
+FAIR, POOR = 1e-4, 1e-7
+"""The shares of what its row has seen that an entry must have to be taken out: as it comes; as the best of all rows. What is
+taken out is divided by it, and others grow."""
+
 ALONE = 1e-3
 """The share of its row's largest entry that a variable must have to be taken for standing in it alone."""
 
@@ -112,16 +116,8 @@ def eliminate(w, n, m, A, b, free, bounded):
                 swap(w, m, row, steps, k)
                 take(w, m, row, alone, steps, i, n)
                 steps = steps + 1
-    unbounded = steps + 0
-    searching = True
-    while searching:
-        i, k = best_row(w, m, row, steps, bounded)
-        if k >= 0:
-            swap(w, m, row, steps, k)
-            take(w, m, row, alone, steps, i, n)
-            steps = steps + 1
-        else:
-            searching = False
+    unbounded = take_best(w, m, row, alone, steps, free, n)
+    steps = take_best(w, m, row, alone, unbounded, bounded, n)
     for s in range(alone):
         finish_row(w, m, row, alone, steps, w.pivot_row[s])
     return steps, alone, unbounded
@@ -160,33 +156,38 @@ def find_small(w):
 @kernel
 def last_entry(w, row, i, first, end):
     """The last column in a range whose entry is not much smaller than the largest of its row: of inertia matrices, the way
-    that keeps them sparse. -1 if all are zero in some lane."""
+    that keeps them sparse. -1 if they are small beside what the row has seen, in some lane: others may do better."""
     E, best, found = w.eliminated, zero(w.eliminated), -1
     for k in range(first, end):
         best = maximum(best, fabs(ld(E, i * row + k)))
-    if first < end and not some(less(best, w.small[0] * w.biggest[i])):
+    if first < end and not some(less(best, FAIR * w.biggest[i])):
         least = best * LEAST_PIVOT
         k = end - 1
         while k >= first and found < 0:
             if not some(less(fabs(ld(E, i * row + k)), least)):
                 found = k + 0
             k = k - 1
-    if found < 0:
-        found, _ = largest_entry(w, row, i, first, end)
     return found
 
 
 @kernel
-def best_row(w, m, row, first, end):
-    """The row, and the column in a range, whose entry is largest beside what rounding has left of its row; -1 if all are
-    zero."""
-    best, found, column = zero(w.eliminated), -1, -1
-    for i in range(m):
-        if w.taken[i] < 0:
-            k, share = largest_entry(w, row, i, first, end)
-            if k >= 0 and some(less(best, share)):
-                best, found, column = maximum(best, share), i + 0, k
-    return found, column
+def take_best(w, m, row, alone, steps, end, n):
+    """Rows that are left, by variables before `end`, that first whose entry is largest beside what the row has seen; how many
+    have been taken then."""
+    searching = True
+    while searching:
+        best, found, column = zero(w.eliminated), -1, -1
+        for i in range(m):
+            if w.taken[i] < 0:
+                k, share = largest_entry(w, row, i, steps, end)
+                if k >= 0 and some(less(best, share)):
+                    best, found, column = maximum(best, share), i + 0, k
+        searching = column >= 0
+        if searching:
+            swap(w, m, row, steps, column)
+            take(w, m, row, alone, steps, found, n)
+            steps = steps + 1
+    return steps
 
 
 @kernel
@@ -206,7 +207,7 @@ def only_row(w, m, row, k):
 
 @kernel
 def largest_entry(w, row, i, first, end):
-    """The column of the largest entry of a row in a range, -1 if there is none in some lane; and its share."""
+    """The column of the largest entry of a row in a range, -1 if that is too little in some lane; and its share."""
     E, best, found, share = w.eliminated, zero(w.eliminated), -1, zero(w.eliminated)
     for k in range(first, end):
         x = fabs(ld(E, i * row + k))
@@ -214,7 +215,7 @@ def largest_entry(w, row, i, first, end):
             best, found = maximum(best, x), k + 0
     if found >= 0:
         share = fabs(ld(E, i * row + found)) / w.biggest[i]
-        if some(less(share, w.small[0])):
+        if some(less(share, maximum(w.small[0], POOR + share * 0.0))):
             found = -1
     return found, share
 
