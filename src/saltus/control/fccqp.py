@@ -19,6 +19,7 @@ from saltus.arrays import Array, ArrayLike, on_gpu, real_numbers
 from saltus.control.deadline import allowance
 from saltus.control.quadratic_program import EMPTY, PROBLEM, QPSolution, Size
 from saltus.control.reduced_program import _reduced_program
+from saltus.kernel.gpu_arrays import to_device
 
 DOUBLE, SINGLE = np.dtype(np.float64), np.dtype(np.float32)
 
@@ -92,9 +93,14 @@ def fccqp(
             given = as_numbers(given)
         Q, c, A, b = given
     ready = prepared(
-        c.shape[-1] if c.ndim else -1, b.shape[-1] if b.ndim else -1, listed(cones), c.dtype.char, method, tolerance,
+        c.shape[-1] if c.ndim else -1, b.shape[-1] if b.ndim else -1, listed(cones), number_letter(c), method, tolerance,
         max_iterations, max_time, float(friction) if friction.__class__ in (float, int) else None,
     )  # fmt: skip
+    if on_gpu(Q):
+        ready = ready._replace(**{
+            name: to_device(getattr(ready, name), Q)
+            for name in ("limits", "lowest", "highest", "frictions") if getattr(ready, name) is not None
+        })  # fmt: skip
     low = ready.lowest if lower is None else bounds(lower, "lower", np.maximum, LOWEST, c)
     high = ready.highest if upper is None else bounds(upper, "upper", np.minimum, HIGHEST, c)
     mu = ready.frictions if ready.frictions is not None else like(friction, "friction", c)
@@ -111,6 +117,10 @@ def fccqp(
     if (report[1] == EMPTY) if report.ndim == 1 else (report.__class__ is np.ndarray and (report[..., 1] == EMPTY).any()):
         refuse_values(ready.cones, np.asarray(mu), np.asarray(low), np.asarray(high))
     return QPSolution(*found)
+
+
+def number_letter(array: Any) -> str:
+    return "f" if str(array.dtype).endswith("float32") else "d"
 
 
 def as_numbers(given: Sequence[ArrayLike]) -> Any:

@@ -17,6 +17,7 @@ from saltus.control.task_tables import TaskSet, as_task_set
 from saltus.control.tasks import AnyTask
 from saltus.control.whole_body import _whole_body
 from saltus.constraints.report import whole
+from saltus.kernel.gpu_arrays import to_device
 from saltus.model.checks import ModelError
 from saltus.model.model import Model
 from saltus.simulation.task_space import motors_of
@@ -162,12 +163,18 @@ class OperationalSpaceControl:
             references = self.tasks.references(q, **targets)
         elif targets:
             raise ValueError(f"OperationalSpaceControl: references as well as targets of {', '.join(targets)}")
-        letter = "f" if getattr(q, "dtype", None) == np.float32 else "d"
+        letter = "f" if str(getattr(q, "dtype", "")).endswith("float32") else "d"
         options, limits = self._chosen(letter, tolerance, max_iterations, max_time)
         active, wanted, held = (
             self._all[0] if active is None else active, self._all[1] if wanted is None else wanted, self._all[2],
         )  # fmt: skip
         mu = self.friction if friction is None else friction
+        if on_gpu(q):
+            real = str(q.dtype).rpartition(".")[2]
+            active, mu, wanted, held, limits = (
+                x if on_gpu(x) else to_device(np.asarray(x, real), q) for x in (active, mu, wanted, held, limits)
+            )
+            on_invalid = "raise"
         inputs = (q, v, references, active, mu, wanted, held, options, limits)
         return Command(*_whole_body.call(self.problem, inputs, None, on_invalid))
 
