@@ -26,7 +26,7 @@ def _clock(tree, w, high, low):
 
 def read_clock() -> tuple[float, float]:
     """Ticks, and seconds of Python's clock."""
-    high, low = _clock.call(Size(1, 0, 0), ())
+    high, low = _clock.call(Size(1, 0), ())
     return float(high[0] * 1048576 + low[0]), time.perf_counter()
 
 

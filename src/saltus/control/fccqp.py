@@ -33,7 +33,7 @@ MAX_ITERATIONS = {"interior_point": 60}
 LOWEST, HIGHEST = -1e30, 1e30
 """Stand for infinity: kernels are given finite numbers."""
 
-NAMES = [name for name in PROBLEM if name not in ("cones", "options", "limits")]
+NAMES = [name for name in PROBLEM if name not in ("options", "limits")]
 
 
 class Prepared(NamedTuple):
@@ -104,7 +104,7 @@ def fccqp(
     low = ready.lowest if lower is None else bounds(lower, "lower", np.maximum, LOWEST, c)
     high = ready.highest if upper is None else bounds(upper, "upper", np.minimum, HIGHEST, c)
     mu = ready.frictions if ready.frictions is not None else like(friction, "friction", c)
-    inputs = (ready.cones, ready.options, Q, c, A, b, mu, low, high, ready.limits)
+    inputs = (ready.options, Q, c, A, b, mu, low, high, ready.limits)
     if x is not None or z is not None:
         inputs = (*inputs, *start(x, y, z, c, b))
     solve = METHODS[method]
@@ -186,7 +186,7 @@ def prepared(
         raise ValueError(f"fccqp: cones are {cones}, expected (nc, 3) different variables, from 0 to {n - 1}")
     most = MAX_ITERATIONS[method] if max_iterations is None else max_iterations
     return Prepared(
-        Size(n, m, len(cones)),
+        Size(n, m, cones),
         np.array(cones, np.int32).reshape(-1, 3),
         np.array([most, 0 if max_time is None else allowance(max_time)], np.int32),
         np.array([TOLERANCE[letter] if tolerance is None else tolerance], letter),
@@ -198,7 +198,7 @@ def prepared(
 
 def refuse_shapes(size: Size, arrays: dict[str, Any]) -> None:
     """Say which array does not fit; nothing, if that is not why it was refused."""
-    n, m, k = size.variables, size.equalities, size.cones
+    n, m, k = size.variables, size.equalities, len(size.cones)
     expected = {"Q": (n, n), "c": (n,), "A": (m, n), "b": (m,), "friction": (k,), "lower": (n,), "upper": (n,)}
     for name, array in arrays.items():
         shape = expected[name]
