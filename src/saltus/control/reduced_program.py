@@ -59,7 +59,7 @@ SURE = 1e-6
     TABLES,
     inputs=PROBLEM | {"start_x": "sn optional", "start_z": "sn optional"},
     outputs={"x": "sn", "y": "sm", "z": "sn", "report": "6"},
-    work=PROGRAM.extended(**REDUCTION.groups, sm={"right": None}, sn={"slope": None}, sn_bent={"bent": None}, sn_pulled={"pulled": None}),
+    work=PROGRAM.extended(**REDUCTION.groups, sn={"slope": None}, sn_bent={"bent": None}, sn_pulled={"pulled": None}),
 )
 def _reduced_program(
     tree, cones, options, Q, c, A, b, friction, lower, upper, limits, start_x, start_z, w, x, y, z, report
@@ -86,7 +86,8 @@ def _reduced_program(
     put_together(w, n, m, steps, alone, A, b, x)
     fill_multipliers(w, n, nc, unbounded, steps, first, cones, z)
     for turn in range(REFINED + 1):
-        find_multipliers(w, n, m, nc, steps, operations, alone, first, size, cones, Q, c, A, x, y, z)
+        accuracy = scale * tolerance * 1e-3
+        find_multipliers(w, n, m, nc, steps, operations, alone, first, size, cones, Q, c, A, x, y, z, accuracy)
         if turn == REFINED or not some(less(tolerance, WELL * unsettled(w, n, c, z))):
             break
         refine(w, n, nc, nb, unbounded, steps, first, size, x, z)
@@ -138,11 +139,19 @@ def put_together(w, n, m, steps, alone, A, b, x):
 
 @kernel
 def meet_equalities(w, n, m, steps, alone, A, b, x):
+    clear_right(w, m)
     for i in range(m):
-        w.right[i] = ld(b, i) - row_times(A, i, n, x)
-    forward(w, m, steps, alone, w.right)
+        st(w.right, i, ld(b, i) - row_times(A, i, n, x))
+    forward(w, m, steps, alone)
     for s in range(steps):
-        x[w.order[s]] = ld(x, w.order[s]) + w.right[w.pivot_row[s]]
+        x[w.order[s]] = ld(x, w.order[s]) + ld(w.right, w.pivot_row[s])
+
+
+@kernel
+def clear_right(w, m):
+    o = zero(w.right)
+    for k in range(0, padded(m), 4):
+        st(w.right, k, quad(w.right, o, o, o, o))
 
 
 @kernel
@@ -186,32 +195,37 @@ def fill_multipliers(w, n, nc, unbounded, steps, first, cones, z):
 
 
 @kernel
-def find_multipliers(w, n, m, nc, steps, operations, alone, first, size, cones, Q, c, A, x, y, z):
+def find_multipliers(w, n, m, nc, steps, operations, alone, first, size, cones, Q, c, A, x, y, z, accuracy):
     """y from the slope along the variables that were taken out; z of what is held; and what is left of the `slope`."""
     for i in range(n):
         curved = row_times(Q, i, n, x)
         st(w.slope, i, ld(c, i) + curved)
         st(w.pulled, i, zero(Q))
         st(w.bent, i, curved)
+    clear_right(w, m)
     for i in range(m):
-        y[i] = zero(w.system)
         if w.taken[i] >= 0:
             j = w.order[w.taken[i]]
-            y[i] = -ld(w.slope, j) - ld(z, j)
+            st(w.right, i, -ld(w.slope, j) - ld(z, j))
         elif w.kept[i] >= 0:
-            y[i] = ld(vector(w, PULL, size), first + w.kept[i])
-    backward(w, m, steps, operations, alone, y)
+            st(w.right, i, ld(vector(w, PULL, size), first + w.kept[i]))
+    backward(w, m, operations, alone)
     for i in range(m):
+        y[i] = ld(w.right, i)
         add_row(A, i, n, ld(y, i), w.pulled)
+    clear_right(w, m)
+    rest = zero(w.system)
     for i in range(m):  # what rounding has left along variables that were taken out
-        w.right[i] = zero(w.system)
         if w.taken[i] >= 0:
             j = w.order[w.taken[i]]
-            w.right[i] = -ld(w.slope, j) - ld(w.pulled, j) - ld(z, j)
-    backward(w, m, steps, operations, alone, w.right)
-    for i in range(m):
-        y[i] = ld(y, i) + w.right[i]
-        add_row(A, i, n, w.right[i], w.pulled)
+            left = -ld(w.slope, j) - ld(w.pulled, j) - ld(z, j)
+            st(w.right, i, left)
+            rest = maximum(rest, fabs(left))
+    if some(less(accuracy, rest)):
+        backward(w, m, operations, alone)
+        for i in range(m):
+            y[i] = ld(y, i) + ld(w.right, i)
+            add_row(A, i, n, ld(w.right, i), w.pulled)
     for k in range(steps, n):
         j = w.order[k]
         z[j] = select(less(0.5, w.held[k - steps]), -ld(w.slope, j) - ld(w.pulled, j), ld(z, j))

@@ -11,7 +11,8 @@ agree with the others is seen from the residual of the solution. Zeros are skipp
 | code | what | shape |
 |---|---|---|
 | `eliminated` | A, b by columns as in `order`; in the end T, beta in the rows that were taken | m, stride(n) |
-| `factors` | by steps: what was taken from each row, and 1 / pivot | m m |
+| `factors`, `waiting` | by steps, what was taken from each row; of rows that waited, what was taken from them at last | m padded(m) |
+| `right` | right sides of A x = b, or multipliers | padded(m) |
 | `order`, `position` | which variable stands in a column, and the other way | n |
 | `pivot_row`, `taken` | the row of each step; the step of each row, or -1 | m |
 | `curved` | Q_BB T - Q_BN | m, stride |
@@ -21,9 +22,9 @@ O(n^3).
 
 from __future__ import annotations
 
-from saltus.control.cholesky import dot, total
+from saltus.control.cholesky import dot, padded, total
 from saltus.control.interior_point import COST, DOUBLE, ENDLESS, LINEAR, vector
-from saltus.kernel import Layout, Quad, fabs, four, kernel, ld, less, maximum, quad, select, some, sqrt, st, tail, zero
+from saltus.kernel import Layout, Quad, fabs, four, kernel, ld, less, lift, maximum, quad, select, some, sqrt, st, tail, zero
 
 SMALL = 1e5
 """Entries of a row below so many roundings of its largest ones, those at the beginning and those taken off, are zero; in single
@@ -45,16 +46,18 @@ REDUCTION = Layout(
     one={"small": None},
     nre={"eliminated": None},
     nrf={"factors": None},
+    nrw={"waiting": None},
+    nrr={"right": None},
     nrg={"curved": None},
-    nrc={"order": int, "position": int, "listed": int},
-    nrm={"pivot_row": int, "taken": int, "kept": int, "biggest": None},
+    nrc={"order": int, "position": int, "listed": int, "start": int, "share": None},
+    nrm={"pivot_row": int, "taken": int, "kept": int, "biggest": None, "inverse_pivot": None},
 )
 
 
 def reduction_sizes(n: int, m: int) -> dict[str, int]:
     """The sizes of `REDUCTION`."""
-    row = (n + 4) // 4 * 4
-    return {"nre": m * row + 4, "nrf": m * m, "nrg": m * row + 4, "nrc": max(n, m), "nrm": m}
+    row, width = (n + 4) // 4 * 4, -(-m // 4) * 4
+    return {"nre": m * row + 4, "nrf": m * width, "nrw": m * width, "nrr": width, "nrg": m * row + 4, "nrc": max(n, m), "nrm": m}
 
 
 @kernel
@@ -92,9 +95,11 @@ def append(w, n, sort, count):
 @kernel
 def eliminate(w, n, m, A, b, free, bounded):
     """Gauss and Jordan. How many rows were taken; by variables that stand in them alone; by free ones."""
-    row = stride(n)
+    row, o = stride(n), zero(w.eliminated)
     for i in range(m):
         copy_row(w, n, row, i, A, b)
+        for k in range(0, padded(m), 4):
+            st(w.waiting, i * padded(m) + k, quad(w.waiting, o, o, o, o))
     find_small(w)
     steps = 0
     for k in range(free):
@@ -240,7 +245,7 @@ def scale_row(w, m, row, step, i):
     inverse = 1.0 / ld(E, i * row + step)
     for j in range(step // 4 * 4, row, 4):
         st(E, i * row + j, ld(E, i * row + j, Quad) * inverse)
-    st(w.factors, step * m + i, inverse)
+    w.inverse_pivot[step] = inverse
     w.pivot_row[step], w.taken[i] = i, step
 
 
@@ -251,10 +256,12 @@ def take(w, m, row, alone, step, i, n):
     scale_row(w, m, row, step, i)
     begin = step // 4 * 4
     big = size_of(tail(E, i * row + begin), row - begin)
+    for k in range(padded(m)):
+        st(w.factors, step * padded(m) + k, 0.0)
     for k in range(m):
         if k != i and not is_alone(w, alone, k):
             factor = ld(E, k * row + step)
-            st(w.factors, step * m + k, factor)
+            st(w.factors, step * padded(m) + k, factor)
             if some(less(0.0, fabs(factor))):
                 w.biggest[k] = maximum(w.biggest[k], big * fabs(factor))
                 for j in range(begin, row, 4):
@@ -270,58 +277,52 @@ def is_alone(w, alone, i):
 @kernel
 def finish_row(w, m, row, alone, steps, i):
     """What the variables that were taken out later leave of a row that was waiting."""
-    E, count = w.eliminated, 0
+    E, count, width = w.eliminated, 0, padded(m)
     for s in range(alone, steps):
         factor = ld(E, i * row + s)
-        st(w.factors, s * m + i, factor)
+        st(w.waiting, i * width + w.pivot_row[s], factor)
         if some(less(0.0, fabs(factor))):
             w.listed[count] = s
             count = count + 1
     for j in range(steps // 4 * 4, row, 4):
         rest = ld(E, i * row + j, Quad)
         for e in range(count):
-            s = w.listed[e]
-            rest = rest - ld(E, w.pivot_row[s] * row + j, Quad) * ld(w.factors, s * m + i)
+            k = w.pivot_row[w.listed[e]]
+            rest = rest - ld(E, k * row + j, Quad) * ld(w.waiting, i * width + k)
         st(E, i * row + j, rest)
 
 
 @kernel
-def forward(w, m, steps, alone, x):
-    """What elimination makes of a right side (m)."""
+def forward(w, m, steps, alone):
+    """What elimination makes of `right`."""
+    x, width = w.right, padded(m)
     for s in range(steps):
         i = w.pivot_row[s]
-        y = ld(x, i) * ld(w.factors, s * m + i)
-        x[i] = y
+        y = ld(x, i) * w.inverse_pivot[s]
         if s >= alone:
-            for k in range(m):
-                if k != i and not is_alone(w, alone, k):
-                    x[k] = ld(x, k) - ld(w.factors, s * m + k) * y
+            for k in range(0, width, 4):
+                st(x, k, ld(x, k, Quad) - ld(w.factors, s * width + k, Quad) * y)
+        st(x, i, y)
     for t in range(alone):
         i = w.pivot_row[t]
-        y = ld(x, i)
-        for s in range(alone, steps):
-            y = y - ld(w.factors, s * m + i) * ld(x, w.pivot_row[s])
-        x[i] = y
+        st(x, i, ld(x, i) - dot(tail(w.waiting, i * width), x, width))
 
 
 @kernel
-def backward(w, m, taken, steps, alone, y):
-    """Multipliers of A x = b, by those of the eliminated rows. Of `steps` the first ones have `taken` rows."""
-    for s in range(alone, taken):
-        i = w.pivot_row[s]
-        rest = ld(y, i)
-        for t in range(alone):
-            k = w.pivot_row[t]
-            rest = rest - ld(w.factors, s * m + k) * ld(y, k)
-        y[i] = rest
+def backward(w, m, steps, alone):
+    """Multipliers of A x = b, by those of the eliminated rows, in `right`."""
+    y, width = w.right, padded(m)
+    for t in range(alone):
+        i = w.pivot_row[t]
+        factor = ld(y, i)
+        for k in range(0, width, 4):
+            st(y, k, ld(y, k, Quad) - ld(w.waiting, i * width + k, Quad) * factor)
     for s in range(steps - 1, -1, -1):
         i = w.pivot_row[s]
         rest = ld(y, i)
         if s >= alone:
-            for k in range(m):
-                if k != i and not is_alone(w, alone, k):
-                    rest = rest - ld(w.factors, s * m + k) * ld(y, k)
-        y[i] = rest * ld(w.factors, s * m + i)
+            rest = rest - dot(tail(w.factors, s * width), y, width)
+        st(y, i, rest * w.inverse_pivot[s])
 
 
 @kernel
@@ -372,14 +373,15 @@ def clear_with(w, n, m, row, steps, s, i):
     done = 0
     if found >= 0 and not some(less(fabs(ld(E, i * row + found)), w.small[0] * w.biggest[i])):
         inverse = 1.0 / ld(E, i * row + found)
-        w.pivot_row[s], done = i, 1
+        w.pivot_row[s], w.inverse_pivot[s], done = i, lift(1.0, inverse), 1
+        for k in range(m, padded(m)):
+            st(w.factors, s * padded(m) + k, 0.0)
         for k in range(m):
             factor = ld(E, k * row + found) * inverse if k != i and w.taken[k] < 0 else zero(E)
-            st(w.factors, s * m + k, factor)
+            st(w.factors, s * padded(m) + k, factor)
             if some(less(0.0, fabs(factor))):
                 for j in range(steps // 4 * 4, row, 4):
                     st(E, k * row + j, ld(E, k * row + j, Quad) - ld(E, i * row + j, Quad) * factor)
-        st(w.factors, s * m + i, 1.0)
     return done
 
 
@@ -442,13 +444,17 @@ def reduce_cost(w, n, m, steps, first, size, Q, c):
 @kernel
 def list_nonzero(w, n, Q, v):
     """Lists the entries of row v of Q that are not zero; how many."""
-    count, end = 0, n // 4 * 4
+    count, entry, end = 0, ld(Q, v * n + v), n // 4 * 4
+    o = zero(Q)
+    squares = quad(Q, o, o, o, o)
     for u in range(0, end, 4):
-        four_of_them = ld(Q, v * n + u, Quad)
-        if some(less(0.0, total(four_of_them * four_of_them))):
-            for k in range(u, u + 4):
-                count = list_entry(w, n, Q, v, k, count)
+        squares = squares + ld(Q, v * n + u, Quad) * ld(Q, v * n + u, Quad)
+    rest = total(squares)
     for u in range(end, n):
+        rest = rest + ld(Q, v * n + u) * ld(Q, v * n + u)
+    if not some(less(entry * entry, rest)):  # as of torques, forces, slacks
+        return list_entry(w, n, Q, v, v, count)
+    for u in range(n):
         count = list_entry(w, n, Q, v, u, count)
     return count
 
@@ -466,18 +472,26 @@ def gather_basic(w, n, row, begin, steps, Q, v, s):
     """Row s of Q_BB T - Q_BN; behind it, of Q_BB beta."""
     E, G, count, inner = w.eliminated, w.curved, list_nonzero(w, n, Q, v), 0
     o = zero(E)
-    for e in range(count):  # those that were taken first
+    none = quad(E, o, o, o, o)
+    for e in range(count):  # those that were taken come first
         u = w.listed[e]
         if w.position[u] < steps:
             w.listed[e] = w.listed[inner]
             w.listed[inner] = u
+            w.start[inner], w.share[inner] = w.pivot_row[w.position[u]] * row, ld(Q, v * n + u)
             inner = inner + 1
-    for j in range(begin, row, 4):
-        found = quad(E, o, o, o, o)
+    for j in range(begin, row - 4, 8):
+        a, b = none, none
         for e in range(inner):
-            u = w.listed[e]
-            found = found + ld(E, w.pivot_row[w.position[u]] * row + j, Quad) * ld(Q, v * n + u)
-        st(G, s * row + j, found)
+            k, share = w.start[e] + j, w.share[e]
+            a, b = a + ld(E, k, Quad) * share, b + ld(E, k + 4, Quad) * share
+        st(G, s * row + j, a)
+        st(G, s * row + j + 4, b)
+    if (row - begin) % 8 == 4:
+        a = none
+        for e in range(inner):
+            a = a + ld(E, w.start[e] + row - 4, Quad) * w.share[e]
+        st(G, s * row + row - 4, a)
     for e in range(inner, count):
         u = w.listed[e]
         k = s * row + w.position[u]
@@ -503,35 +517,32 @@ def gather_other(w, n, row, first, h, steps, Q, v, i):
 @kernel
 def multiply(w, n, row, first, h, steps):
     """H += T' (Q_BB T - Q_BN), from the diagonal on, and h -= T' Q_BB beta: four rows at a time."""
-    E, G, H, left = w.eliminated, w.curved, w.hessian, n - steps
+    E, G, H, left, o = w.eliminated, w.curved, w.hessian, n - steps, zero(w.eliminated)
     for i in range(0, left, 4):
-        for j in range(i, left + 1, 4):
-            o = zero(E)
+        for j in range(i, left, 4):
             none = quad(E, o, o, o, o)
             A, B, C, D = none, none, none, none
             for s in range(steps):
                 g, k = ld(G, s * row + steps + j, Quad), w.pivot_row[s] * row + steps + i
                 A, B = A + g * ld(E, k), B + g * ld(E, k + 1)
                 C, D = C + g * ld(E, k + 2), D + g * ld(E, k + 3)
-            put_block(H, h, first, left, i, j, A)
-            put_block(H, h, first, left, i + 1, j, B)
-            put_block(H, h, first, left, i + 2, j, C)
-            put_block(H, h, first, left, i + 3, j, D)
+            k = i * first + j
+            add_quad(H, k, A)
+            add_quad(H, k + first, B)
+            add_quad(H, k + 2 * first, C)
+            add_quad(H, k + 3 * first, D)
+    for s in range(steps):
+        k, factor = w.pivot_row[s] * row + steps, -ld(G, s * row + n)
+        if some(less(0.0, fabs(factor))):
+            for j in range(0, left, 4):
+                add_quad(h, j, ld(E, k + j, Quad) * factor)
+    for i in range(left, first):  # what lies behind the end
+        h[i] = o
+        for j in range(first):
+            st(H, i * first + j, o)
+            st(H, j * first + i, o)
 
 
 @kernel
-def put_block(H, h, first, left, i, j, x):
-    a, b, c, d = four(x)
-    if i < left:
-        put_entry(H, h, first, left, i, j, a)
-        put_entry(H, h, first, left, i, j + 1, b)
-        put_entry(H, h, first, left, i, j + 2, c)
-        put_entry(H, h, first, left, i, j + 3, d)
-
-
-@kernel
-def put_entry(H, h, first, left, i, j, x):
-    if j < left:
-        st(H, i * first + j, ld(H, i * first + j) + x)
-    elif j == left:
-        h[i] = ld(h, i) - x
+def add_quad(x, k, y):
+    st(x, k, ld(x, k, Quad) + y)
