@@ -32,10 +32,12 @@ from __future__ import annotations
 from saltus.control.cholesky import dot, factor, padded, solve_lower, solve_upper
 from saltus.control.cones import (
     NOTHING,
+    Inverse,
     Scaling,
     barrier_block,
     circle,
     circle_solved,
+    inverted,
     root,
     scaled,
     scaling,
@@ -114,12 +116,13 @@ PROGRAM = Layout(
     npg={"general": None},
     npv={"vector": None},
     npp={
-        "lower": None, "upper": None, "below": None, "above": None, "inside": None, "outside": None, "held": None, "has_lower": None, "has_upper": None,
+        "lower": None, "upper": None, "below": None, "above": None, "inside": None, "outside": None, "held": None,
+        "has_lower": None, "has_upper": None, "room_below": None, "room_above": None,
         "second_below": None, "second_above": None, "change_below": None, "change_above": None, "give": None,
         "bounded": int,
     },
     npc={
-        "mu": None, "open": None, "reaction": Vec3, "scaling": Scaling, "balance": Vec3, "second": Vec3, "change": Vec3,
+        "mu": None, "open": None, "reaction": Vec3, "scaling": Scaling, "balance": Vec3, "inverse": Inverse, "second": Vec3, "change": Vec3,
         "fx": int, "fy": int, "fz": int,
     },
 )  # fmt: skip
@@ -443,7 +446,8 @@ def measure(p, nc, nb):
         j = p.bounded[k]
         below, above, at = p.below[j], p.above[j], ld(x, j)
         here, there = p.has_lower[j], p.has_upper[j]
-        low, high = to_lower(p, j, at) * below, to_upper(p, j, at) * above
+        p.room_below[j], p.room_above[j] = to_lower(p, j, at), to_upper(p, j, at)
+        low, high = p.room_below[j] * below, p.room_above[j] * above
         p.inside[j], p.outside[j] = here / (low + 1.0 - here), there / (high + 1.0 - there)
         work, ends = work + low + high, ends + here + there
     for c in range(nc):
@@ -452,7 +456,8 @@ def measure(p, nc, nb):
         s = Vec3(s.x + apart, s.y, s.z)  # of a cone that is shut, anything
         f = Vec3(p.reaction[c].x + apart, p.reaction[c].y, p.reaction[c].z)
         W = scaling(s, f, p.unit[0])
-        p.scaling[c], p.balance[c] = W, scaled(W, f)
+        balance = scaled(W, f)
+        p.scaling[c], p.balance[c], p.inverse[c] = W, balance, inverted(balance, p.unit[0])
         work, ends = work + (s.x * f.x + s.y * f.y + s.z * f.z) * is_open, ends + is_open
     return work / ends
 
@@ -539,7 +544,7 @@ def cone_pull(p, c, target):
         found = Vec3(o, o, o)
     else:
         second = p.second[c]
-        found = circle_solved(p.balance[c], Vec3(target - second.x, -second.y, -second.z))
+        found = circle_solved(p.balance[c], p.inverse[c], Vec3(target - second.x, -second.y, -second.z))
     return found
 
 
@@ -588,9 +593,7 @@ def softness(p, j):
 @kernel
 def reach(p, nc, size, nb, target):
     """1 / the longest step that stays inside; the changes of multipliers. Without a target, also what Newton neglects."""
-    o, unit = zero(p.system), p.unit[0]
-    d = vector(p, STEP, size)
-    longest = o
+    d, longest = vector(p, STEP, size), zero(p.system)
     for k in range(nb):
         j = p.bounded[k]
         below, above, ds = p.below[j], p.above[j], ld(d, j)
@@ -600,19 +603,18 @@ def reach(p, nc, size, nb, target):
         p.change_below[j], p.change_above[j] = dl, du
         if target is None:
             p.second_below[j], p.second_above[j] = ds * dl, -ds * du
-        # 1 / z = s (1 / s z)
         ends = maximum(-ds * per_low, ds * per_high)
-        multipliers = maximum(-dl * per(below, p.inside[j], per_low), -du * per(above, p.outside[j], per_high))
+        multipliers = maximum(-dl * (p.room_below[j] * p.inside[j]), -du * (p.room_above[j] * p.outside[j]))
         longest = maximum(longest, maximum(ends, multipliers))
     for c in range(nc):
-        W, balance, is_open = p.scaling[c], p.balance[c], p.open[c]
+        W, balance, inverse, is_open = p.scaling[c], p.balance[c], p.inverse[c], p.open[c]
         ds = slack(p, c, d)
         ds = unscaled(W, ds * is_open)
         dz = cone_pull(p, c, target) - balance - ds
         if target is None:
             p.second[c] = circle(ds, dz)
         p.change[c] = unscaled(W, dz) * is_open
-        longest = maximum(longest, maximum(way_out(balance, ds, unit), way_out(balance, dz, unit)) * is_open)
+        longest = maximum(longest, maximum(way_out(inverse, ds), way_out(inverse, dz)) * is_open)
     return longest
 
 
@@ -631,17 +633,11 @@ def room(p, nc, size, first, nb, d):
     for c in range(nc):
         s = slack(p, c, x)
         s = Vec3(s.x + 1.0 - p.open[c], s.y, s.z)
-        longest = maximum(longest, way_out(s, slack(p, c, d), p.unit[0]) * p.open[c])
+        longest = maximum(longest, way_out(inverted(s, p.unit[0]), slack(p, c, d)) * p.open[c])
     share = minimum(lift(1.0, o), NEARLY / maximum(longest, lift(NOTHING, o)))
     for i in range(size):
         share = select(less(fabs(ld(d, i)), lift(ENDLESS, o)), share, o)
     return share
-
-
-@kernel
-def per(z, product, inverse):
-    """1 / z, of 1 / (s z) and 1 / s; 0 where there is none."""
-    return select(less(0.0, z), product / maximum(inverse, lift(1e-30, z)), lift(0.0, z))
 
 
 @kernel
