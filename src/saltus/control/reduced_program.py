@@ -82,7 +82,7 @@ def _reduced_program(
     for j in range(n):
         scale = maximum(scale, fabs(ld(c, j)))
     warm = start_x is not None
-    count, _, rest, gap, late, nb = minimise(w, left, rows, nc, warm, scale, tolerance, options[0], begun, options[1] * 1024)
+    count, _, _, _, late, nb = minimise(w, left, rows, nc, warm, scale, tolerance, options[0], begun, options[1] * 1024)
     put_together(w, n, m, steps, alone, A, b, x)
     fill_multipliers(w, n, nc, unbounded, steps, first, cones, z)
     for turn in range(REFINED + 1):
@@ -93,7 +93,7 @@ def _reduced_program(
         refine(w, n, nc, nb, unbounded, steps, first, size, x, z)
         meet_equalities(w, n, m, steps, alone, A, b, x)
     st(report, 0, count)
-    judge(w, n, m, nc, cones, Q, c, A, b, friction, lower, upper, tolerance, rest, gap, late, x, y, z, report)
+    judge(w, n, m, nc, cones, Q, c, A, b, friction, lower, upper, tolerance, late, x, y, z, report)
 
 
 @kernel
@@ -279,40 +279,64 @@ def refine(w, n, nc, nb, unbounded, steps, first, size, x, z):
 
 
 @kernel
-def judge(w, n, m, nc, cones, Q, c, A, b, friction, lower, upper, tolerance, rest, gap, late, x, y, z, report):
-    """Residuals of the point that is returned, and the status that follows from them."""
+def judge(w, n, m, nc, cones, Q, c, A, b, friction, lower, upper, tolerance, late, x, y, z, report):
+    """Residuals of the point and the multipliers that are returned, by the numbers that were given, and the status that
+    follows from them. `position` says which variables are in cones."""
     o = zero(Q)
     one = lift(1.0, o)
-    equal = share = beyond = o
+    for j in range(n):
+        w.position[j] = 0
+    for k in range(3 * nc):
+        w.position[cones[k]] = 1
+    equal = share = o
     for i in range(m):
         row, size = parts(tail(A, i * n), x, n)
         row = row - ld(b, i)
         equal, share = maximum(equal, fabs(row)), maximum(share, fabs(row) / (maximum(size, fabs(ld(b, i))) + 1e-30))
-    empty = o
-    for j in range(n):
-        low, high = ld(lower, j), ld(upper, j)
-        beyond = maximum(beyond, maximum(low - ld(x, j), ld(x, j) - high))
-        empty = select(less(high, low), one, empty)
-    missed = o
-    for k in range(nc):
-        fx, fy, fz = ld(x, cones[3 * k]), ld(x, cones[3 * k + 1]), ld(x, cones[3 * k + 2])
-        missed = maximum(missed, sqrt(fx * fx + fy * fy) - ld(friction, k) * fz)
-        no_friction, below = less(ld(friction, k), o), less(ld(upper, cones[3 * k + 2]), o)
-        empty = select(no_friction, one, select(below, one, empty))
-        tangents = maximum(has_end(lower, upper, cones[3 * k]), has_end(lower, upper, cones[3 * k + 1]))
-        empty = select(less(o, tangents), one, empty)
-    steep, most = o, lift(1e-30, o)
+    steep, most, largest = o, lift(1e-30, o), lift(1e-30, o)
+    value, bent_work, work = o, o, o
     for j in range(n):
         steep, inner = maximum(steep, fabs(w.slope[j])), maximum(fabs(ld(c, j)), fabs(ld(w.bent, j)))
         most = maximum(maximum(most, inner), maximum(fabs(ld(z, j)), fabs(ld(w.pulled, j))))
+        largest = maximum(largest, fabs(ld(x, j)))
+        curved, linear = ld(x, j) * ld(w.bent, j), ld(x, j) * ld(c, j)
+        value, bent_work, work = value + 0.5 * curved + linear, bent_work + fabs(curved), work + fabs(linear)
+    gap = beyond = outside = empty = o
+    for j in range(n):
+        if w.position[j] == 0:
+            low, high, at, pull = ld(lower, j), ld(upper, j), ld(x, j), ld(z, j)
+            up, down = maximum(pull, o), maximum(-pull, o)
+            ends, begins = less(high, ENDLESS), less(-ENDLESS, low)
+            beyond = maximum(beyond, maximum(low - at, at - high))
+            outside = maximum(outside, maximum(select(ends, o, up), select(begins, o, down)))
+            gap = gap + select(ends, up * (high - at), o) + select(begins, down * (at - low), o)
+            empty = select(less(high, low), one, empty)
+    missed = o
+    for k in range(nc):
+        a, e, j = cones[3 * k], cones[3 * k + 1], cones[3 * k + 2]
+        fx, fy, fz, mu = ld(x, a), ld(x, e), ld(x, j), ld(friction, k)
+        low, high, px, py = maximum(ld(lower, j), o), ld(upper, j), ld(z, a), ld(z, e)
+        ends = less(high, ENDLESS)
+        missed = maximum(missed, sqrt(fx * fx + fy * fy) - mu * maximum(fz, o))
+        beyond = maximum(beyond, maximum(low - fz, fz - high))
+        across = mu * sqrt(px * px + py * py)
+        rate = ld(z, j) + across  # of z'x along the edge that it likes best
+        up, down = select(ends, maximum(rate, o), o), maximum(-rate, o)
+        outside = maximum(outside, select(ends, o, rate))
+        gap = gap + up * (high - fz) + down * (fz - low) + (across * fz - fx * px - fy * py)
+        tangents = maximum(has_end(lower, upper, a), has_end(lower, upper, e))
+        wrong = maximum(maximum(-mu, -high), maximum(tangents, low - high))
+        empty = select(less(o, wrong), one, empty)
+    work = maximum(maximum(fabs(value), bent_work), work)
+    gap = fabs(gap) / (work + 1e-30)
     st(report, 2, maximum(equal, beyond))
-    st(report, 3, steep)
+    st(report, 3, maximum(steep, outside))
     st(report, 4, gap)
     st(report, 5, missed)
-    optimal = maximum(steep / most, gap)
-    solved = less(maximum(maximum(optimal, share), rest), tolerance)
+    left = maximum(maximum(share, maximum(beyond, missed) / largest), maximum(maximum(steep, outside) / most, gap))
+    solved = less(left, tolerance)
     status = select(less(0.5, late), 1.0 * DEADLINE + o, 1.0 * MAX_ITERATIONS + o)
-    status = select(less(SURE, maximum(share, rest)), select(less(0.5, late), status, 1.0 * INFEASIBLE + o), status)
+    status = select(less(SURE, share), select(less(0.5, late), status, 1.0 * INFEASIBLE + o), status)
     status = select(solved, 1.0 * SOLVED + o, status)
     st(report, 1, select(less(0.5, empty), 1.0 * EMPTY + o, status))
 

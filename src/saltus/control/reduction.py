@@ -129,7 +129,7 @@ def copy_row(w, n, row, i, A, b):
     E, o, k = w.eliminated, zero(w.eliminated), 0
     while k < n:
         j = w.order[k]
-        if k + 3 < n and w.order[min(k + 3, n - 1)] == j + 3:
+        if k + 3 < n and are_neighbours(w, k):
             st(E, i * row + k, ld(A, i * n + j, Quad))
             k = k + 4
         else:
@@ -139,6 +139,12 @@ def copy_row(w, n, row, i, A, b):
         st(E, i * row + j, o)
     w.biggest[i], w.taken[i] = size_of(tail(E, i * row), row), -1
     st(E, i * row + n, ld(b, i))
+
+
+@kernel
+def are_neighbours(w, k):
+    j = w.order[k]
+    return w.order[k + 1] == j + 1 and w.order[k + 2] == j + 2 and w.order[k + 3] == j + 3
 
 
 @kernel
