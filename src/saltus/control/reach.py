@@ -150,13 +150,12 @@ def fill(problem: Any, ints: Any, reals: Any) -> None:
     ints.mixed[0] = dense[-1].stop < last.stop and dense[-1].start < dense[-1].stop
     ints.posed[0] = dense[-1].stop < last.stop
     for task in tasks.tasks:
-        weights = np.broadcast_to(task.weight, tasks.rows[task.name].stop - tasks.rows[task.name].start)
-        for r, weight in zip(range(tasks.rows[task.name].start, tasks.rows[task.name].stop), weights, strict=True):
+        for r, weight in enumerate(tasks.gains[task.name][2], tasks.rows[task.name].start):
             reals.task_share[r] = 1.0 / max(weight, 1e-12)
     metric = np.zeros(tasks.nv)
     for task in tasks.tasks:
         if is_metric(tasks, task):
-            np.add.at(metric, tasks.row_list(task), task.weight)
+            np.add.at(metric, tasks.row_list(task), tasks.gains[task.name][2])
     scale = 1.0 if ints.mixed[0] or not metric.any() else 1.0 / metric.max()
     reals.metric_scale[0] = scale
     unposed = UNPOSED * scale * metric.max() if metric.any() else 1.0

@@ -47,7 +47,8 @@ class Target(NamedTuple):
     """Of a centre of mass (..., 3); of a frame (..., 4, 4), or rotation (..., 3, 3) and position (..., 3); of a posture
     (..., nq). None: as it is in the configuration that stands for the rest."""
     rate: Any = None
-    """(..., 3), (..., 6) linear first, (..., nv); of a momentum (..., 3), its value."""
+    """(..., 3); of a frame (..., 6), linear first, or (..., 3) of the part that the task is about; (..., nv); of a momentum
+    (..., 3), its value."""
     acceleration: Any = None
     """The same of how the rate changes."""
 
@@ -108,6 +109,8 @@ class TaskSet:
                 Place(*(slice(a, b) for a, b in pairwise(ends))),
                 ends[-1],
             )
+        self.gains = {task.name: gains_of(task, self.rows[task.name]) for task in self.tasks}
+        """Of each task, by name: kp, kd and weight of its rows."""
         priorities = [task.priority for task in self.tasks for _ in self.row_list(task)]
         self.levels = [
             slice(priorities.index(p), starts[-1] - priorities[::-1].index(p)) for p in sorted(set(priorities))
@@ -177,11 +180,9 @@ class TaskSet:
                 frame = self.frames[self.frame_index[task.name]]
                 ints.task_body[t], ints.task_local[t] = frame.joint, task.reference == "local"
                 reals.task_place[t] = se3(seen_from(turned[frame.joint], frame.placement, np.eye(3)))
-            gains = [
-                not_negative(getattr(task, name, 0.0), rows.stop - rows.start, f"{name} of task {task.name!r}").tolist()
-                for name in ("kp", "kd", "weight")
-            ]
-            for r, axis, kp, kd, weight in zip(range(rows.start, rows.stop), self.row_list(task), *gains, strict=True):
+            for r, axis, kp, kd, weight in zip(
+                range(rows.start, rows.stop), self.row_list(task), *self.gains[task.name], strict=True
+            ):
                 posture = isinstance(task, PostureTask)
                 ints.task_axis[r], ints.task_dof[r] = (0, axis) if posture else (axis, -1)
                 reals.task_kp[r], reals.task_kd[r], reals.task_weight[r] = kp, kd, weight
@@ -243,6 +244,8 @@ class TaskSet:
             (place.acceleration, target.acceleration, "acceleration"),
         ):
             if given is not None:
+                if isinstance(task, FrameTask):
+                    given = whole_motion(given, task)
                 yield where, numbers(given, where.stop - where.start, f"{what}, {which}")
 
     def _current(self, task: AnyTask, q: ArrayLike | None) -> Any:
@@ -264,6 +267,13 @@ def order(task: AnyTask) -> tuple[int, bool]:
     return task.priority, isinstance(task, PostureTask)
 
 
+def gains_of(task: AnyTask, rows: slice) -> list[list[float]]:
+    return [
+        not_negative(getattr(task, name, 0.0), rows.stop - rows.start, f"{name} of task {task.name!r}").tolist()
+        for name in ("kp", "kd", "weight")
+    ]
+
+
 def as_target(task: AnyTask, given: Any) -> Target:
     if isinstance(given, Target):
         return given
@@ -275,6 +285,15 @@ def numbers(value: ArrayLike, size: int, what: str) -> Array:
     if array.shape[-1:] != (size,):
         raise ModelError(f"{what} has shape {array.shape}, expected (..., {size})")
     return array
+
+
+def whole_motion(value: Any, task: FrameTask) -> Any:
+    """A rate (..., 3) of a frame that only has a position, or an orientation, as one of both."""
+    array = np.asarray(value)
+    if array.shape[-1:] != (3,) or (task.position and task.orientation):
+        return value
+    none = np.zeros_like(array)
+    return np.concatenate([array, none] if task.position else [none, array], axis=-1)
 
 
 def pose_numbers(value: Any, task: FrameTask, what: str) -> Array:

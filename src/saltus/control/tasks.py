@@ -51,8 +51,8 @@ class CenterOfMassTask:
     name: str = "com"
 
     def __post_init__(self) -> None:
-        check_task(self, self.rows)
         check_axes(self, "axes", self.axes, may_be_empty=False)
+        check_task(self, self.rows)
 
     @property
     def rows(self) -> int:
@@ -87,11 +87,11 @@ class FrameTask:
         if not isinstance(self.frame, str):
             raise TypeError(f"FrameTask: the frame is {self.frame!r}, expected its name")
         object.__setattr__(self, "name", self.name or self.frame)
-        check_task(self, self.rows)
         check_axes(self, "position", self.position)
         check_axes(self, "orientation", self.orientation)
         if not self.rows:
             raise ModelError(f"task {self.name!r}: position and orientation are empty, expected an axis of one of them")
+        check_task(self, self.rows)
         if self.reference not in ("local_world_aligned", "local"):
             raise ModelError(
                 f"task {self.name!r}: reference is {self.reference!r}, expected 'local_world_aligned' or 'local'"
@@ -143,8 +143,8 @@ class MomentumTask:
     name: str = "momentum"
 
     def __post_init__(self) -> None:
-        check_task(self, self.rows)
         check_axes(self, "axes", self.axes, may_be_empty=False)
+        check_task(self, self.rows)
 
     @property
     def rows(self) -> int:
