@@ -12,7 +12,7 @@ samples that are not done: packets of them are full again. A sample's search is 
 | `record` | what |
 |---|---|
 | 0, 1 | the start, counted from 0; its steps so far |
-| 2, 3 | what the best start has missed, squared; how far the last step went |
+| 2, 3 | what the best has missed, squared, or less than 0 if it has met the first level; how far the last step went |
 | 4, 5 | status, or `GOING`, or `AGAIN`, from elsewhere; steps in all |
 | 6 ... | of each level, how much more its steps are damped; then, what it and those above missed before |
 """
@@ -145,12 +145,13 @@ def flag(condition, like):
 
 @kernel
 def judge(tree, options, tolerance, w, q, best, record):
-    """The status of each lane, and the best start so far, which becomes q where the search has failed."""
+    """The status of each lane, and the best so far, which becomes q where the search has failed."""
     o = zero(record)
     start, status = ld(record, 0), ld(record, 4)
-    first, worst, allowed = w.missed[0], w.missed[0], tolerance * tolerance
+    first, below, allowed = w.missed[0], o, tolerance * tolerance
     for level in range(1, tree.nlevel):
-        worst = maximum(worst, w.missed[level])
+        below = below + w.missed[level]
+    worst = maximum(first, below)
     active, solved, met = flag(less(status, -0.5), o), flag(less(worst, allowed), o), flag(less(first, allowed), o)
     last = flag(less(options[1] - 0.5, start), o) if options[1] == 0 else flag(less(options[1] + 0.5, start), o)
     steps = 1.0 * options[0] * (1.0 + (POLISH - 1.0) * last) if options[1] > 0 else options[0] + o
@@ -163,15 +164,21 @@ def judge(tree, options, tolerance, w, q, best, record):
             * flag(less(PATIENCE - 0.5, ld(record, 1)), o)
         )
     over = active * (1.0 - solved) * maximum(maximum(still, slow), spent)
-    better = over * flag(less(first, ld(record, 2)), o)
+    score, worth = first, over
+    if tree.nlevel > 1:  # what lower levels do on their way may cost higher ones for a while
+        score, worth = select(less(0.5, met), -1.0 / (1.0 + below), first), active
+    better = worth * flag(less(score, ld(record, 2)), o)
+    best_score = select(less(0.5, better), score, ld(record, 2))
+    was_met = flag(less(best_score, o), o)
     failed = still * STALLED + (1.0 - still) * MAX_ITERATIONS
-    held = still * PARTLY + (1.0 - still) * MAX_ITERATIONS
-    ended = met * held + (1.0 - met) * (last * failed + (1.0 - last) * AGAIN)
-    lost = last * over * (1.0 - met)
+    missed = last * failed + (1.0 - last) * AGAIN
+    missed = was_met * MAX_ITERATIONS + (1.0 - was_met) * missed
+    ended = met * (still * PARTLY + (1.0 - still) * MAX_ITERATIONS) + (1.0 - met) * missed
+    lost = over * maximum(last, was_met) * (1.0 - met * still)
     for c in range(tree.nq):
         st(best, c, select(less(0.5, better), ld(q, c), ld(best, c)))
         st(q, c, select(less(0.5, lost), ld(best, c), ld(q, c)))
-    st(record, 2, select(less(0.5, better), first, ld(record, 2)))
+    st(record, 2, best_score)
     verdict = select(less(0.5, solved), SOLVED + o, select(less(0.5, over), ended, GOING + o))
     st(record, 4, select(less(0.5, active), verdict, status))
 

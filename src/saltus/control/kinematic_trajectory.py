@@ -203,8 +203,8 @@ def kinematic_trajectory(
     >>> import numpy as np, saltus as sl
     >>> arm = sl.load_robot("arm")
     >>> tasks = sl.TaskSet(arm, [sl.FrameTask("tool", orientation="")])
-    >>> q0, t = np.full(arm.nv, 0.4), np.linspace(0.0, 1.0, 101)[:, None]
-    >>> start, way = sl.frame_placement(arm, q0, "tool")[:3, 3], np.array([0.1, 0.0, 0.05])
+    >>> q0, t = np.full(arm.nv, 0.7), np.linspace(0.0, 1.0, 101)[:, None]
+    >>> start, way = sl.frame_placement(arm, q0, "tool")[:3, 3], np.array([-0.1, 0.0, 0.05])
     >>> up = sl.Target(start + way * np.sin(t), way * np.cos(t), -way * np.sin(t))
     >>> motion = sl.kinematic_trajectory(arm, tasks, tasks.references(tool=up), q0, dt=0.01)
     >>> bool(np.abs(np.gradient(motion.v, 0.01, axis=0) - motion.a)[1:-1].max() < 1e-3)

@@ -180,9 +180,8 @@ class TaskSet:
                 frame = self.frames[self.frame_index[task.name]]
                 ints.task_body[t], ints.task_local[t] = frame.joint, task.reference == "local"
                 reals.task_place[t] = se3(seen_from(turned[frame.joint], frame.placement, np.eye(3)))
-            for r, axis, kp, kd, weight in zip(
-                range(rows.start, rows.stop), self.row_list(task), *self.gains[task.name], strict=True
-            ):
+            columns = self.row_list(task), *self.gains[task.name]
+            for r, (axis, kp, kd, weight) in enumerate(zip(*columns, strict=True), rows.start):
                 posture = isinstance(task, PostureTask)
                 ints.task_axis[r], ints.task_dof[r] = (0, axis) if posture else (axis, -1)
                 reals.task_kp[r], reals.task_kd[r], reals.task_weight[r] = kp, kd, weight
