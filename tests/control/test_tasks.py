@@ -57,7 +57,13 @@ def test_rows_are_pinocchio_s(talos: sl.Model) -> None:
     left, right = model.getFrameId(LEFT), model.getFrameId(RIGHT)
     R, R_goal = data.oMf[right].rotation, goal.oMf[right].rotation
     shift = [goal.oMf[k].translation - data.oMf[k].translation for k in (left, right)]
-    tilt = [2, 0, 4]
+    tilt, turn = [2, 0, 4], pin.Quaternion(R.T @ R_goal).coeffs()
+    # Along a frame's own axes, rows are those of the point of the body that is where it should go.
+    lever = pin.SE3(np.eye(3), R.T @ shift[1]).toActionMatrixInverse()
+    tilted = (lever @ pin.getFrameJacobian(model, data, right, pin.LOCAL))[tilt]
+    spatial = lever @ pin.getFrameAcceleration(model, data, right, pin.LOCAL).vector
+    velocity = lever @ pin.getFrameVelocity(model, data, right, pin.LOCAL).vector
+    tilt_drift = (spatial + np.r_[np.cross(velocity[3:], velocity[:3]), np.zeros(3)])[tilt]
     expected = {
         "com": (com_jacobian, goal.com[0] - data.com[0], map_rate[:3] / data.mass[0]),
         LEFT: (
@@ -66,9 +72,9 @@ def test_rows_are_pinocchio_s(talos: sl.Model) -> None:
             pin.getFrameClassicalAcceleration(model, data, left, pin.LOCAL_WORLD_ALIGNED).vector,
         ),
         "tilt": (
-            pin.getFrameJacobian(model, data, right, pin.LOCAL)[tilt],
-            np.r_[R.T @ shift[1], pin.log3(R.T @ R_goal)][tilt],
-            pin.getFrameClassicalAcceleration(model, data, right, pin.LOCAL).vector[tilt],
+            tilted,
+            np.r_[R.T @ shift[1], 2.0 * np.arctan2(turn[1], turn[3]) * np.eye(3)[1]][tilt],
+            tilt_drift,
         ),
         "posture": (np.eye(model.nv)[6:], pin.difference(model, q, q_wanted)[6:], np.zeros(model.nv - 6)),
         "momentum": (momentum_map[[4, 3]], np.zeros(2), map_rate[[4, 3]]),
@@ -117,7 +123,12 @@ def test_goals_are_feedback_and_feed_forward(talos: sl.Model) -> None:
     }
     targets = {name: sl.Target(None, *pair) for name, pair in speeds.items()}
     found = sl.task_rows(tasks, q, v, tasks.references(q_wanted, **targets))
-    gains = {"com": ([10, 20, 30], 20), LEFT: (100, 20), "posture": (7, 3), "momentum": (0, 20), "tilt": (100, 20)}
+    gains = {
+        "com": ([10, 20, 30], 20),
+        LEFT: (100, 20),
+        "posture": (7, 3),
+        "momentum": (0, 20),
+    }
     chosen = {"com": [0, 1, 2], LEFT: list(range(6)), "posture": list(range(6, size)), "momentum": [1, 0]}
     for name, (kp, kd) in gains.items():
         rows = tasks.rows[name]
@@ -144,6 +155,30 @@ def test_many_states_are_as_one(talos: sl.Model) -> None:
     for i in (0, 7, 20):
         for found, one in zip(many, sl.task_rows(tasks, q[i], v[i], references[i]), strict=True):
             np.testing.assert_allclose(found[i], one, atol=1e3 * ROUNDING)
+
+
+@pytest.mark.parametrize("reference", ["local", "local_world_aligned"])
+@pytest.mark.parametrize("axes", ["xy", "zx", "z", "xyz"])
+def test_errors_along_some_axes_fall_as_their_rows_say(talos: sl.Model, reference: str, axes: str) -> None:
+    """However far the turn is about an axis that is left out; and their second derivative is what goals make it."""
+    task = sl.FrameTask(LEFT, position=axes, orientation=axes, reference=reference, kp=0.0, kd=0.0)
+    tasks = sl.TaskSet(talos, [task])
+    rng, h = np.random.default_rng(6), 1e-4
+    q, v, a = sl.random_configuration(talos, rng), rng.normal(size=talos.nv), rng.normal(size=talos.nv)
+    X, free = sl.frame_placement(talos, q, LEFT), np.array([float(axis not in axes) for axis in "xyz"])
+    side = X[:3, :3] if reference == "local" else np.eye(3)
+    shift = pin.exp3(side @ free * 1.3) if axes != "z" else np.eye(3)
+    goal = (shift @ X[:3, :3], X[:3, 3] + side @ (0.4 * free))
+    still = tasks.references(**{LEFT: goal})
+
+    def at(t: float) -> tuple[np.ndarray, np.ndarray]:
+        return sl.integrate(talos, q, t * v + 0.5 * t * t * a), v + t * a
+
+    before, here, after = (sl.task_rows(tasks, *at(t), still) for t in (-h, 0.0, h))
+    np.testing.assert_allclose(here.error, 0.0, atol=1e-9)
+    np.testing.assert_allclose((after.error - before.error) / (2 * h), -here.R @ v, atol=1e-5)
+    second = (after.error - 2 * here.error + before.error) / h**2
+    np.testing.assert_allclose(second, here.goal - here.R @ a, atol=1e-4)
 
 
 def test_rotations_are_told_apart_up_to_half_a_turn() -> None:

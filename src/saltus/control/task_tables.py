@@ -179,6 +179,9 @@ class TaskSet:
             if isinstance(task, FrameTask):
                 frame = self.frames[self.frame_index[task.name]]
                 ints.task_body[t], ints.task_local[t] = frame.joint, task.reference == "local"
+                turns = [AXES.index(x) for x in task.orientation]
+                lone = turns if len(turns) == 1 else [axis for axis in range(3) if axis not in turns]
+                ints.task_turns[t], ints.task_lone[t] = len(turns), 3 + lone[0] if len(lone) == 1 else 3
                 reals.task_place[t] = se3(seen_from(turned[frame.joint], frame.placement, np.eye(3)))
             columns = self.row_list(task), *self.gains[task.name]
             for r, (axis, kp, kd, weight) in enumerate(zip(*columns, strict=True), rows.start):
@@ -344,7 +347,7 @@ TASKS = Part(
         one=named("task_masses"),
         nt=named(
             "task_kind", "task_first", "task_end", "task_at", "task_rate_at", "task_acceleration_at", "task_body",
-            "task_local",
+            "task_local", "task_turns", "task_lone",
         ),
         ntr=named("task_axis", "task_dof"),
         nlevel=named("level_first", "level_end"),
@@ -358,6 +361,6 @@ TASKS = Part(
 
 `task_masses`: a task is about the centre of mass or momentum, so all bodies count. `task_first` to `task_end`: rows of a
 task; `task_at`, `task_rate_at`, `task_acceleration_at`: where its references are. `task_body`, `task_place`: of a frame, in
-the canonical frame of its body; `task_local`: its rows are along its own axes. `task_axis`: of a row, which of six;
-`task_dof`: the degree of freedom that a row of a posture is, else -1. `level_first` to `level_end`: rows of a priority.
-`task_bodies`: parents first."""
+the canonical frame of its body; `task_local`: its rows are along its own axes; `task_turns`: how many axes of its
+orientation count, `task_lone`: the one that does, or does not. `task_axis`: of a row, which of six; `task_dof`: the degree of
+freedom that a row of a posture is, else -1. `level_first` to `level_end`: rows of a priority. `task_bodies`: parents first."""

@@ -67,6 +67,9 @@ class FrameTask:
     position, orientation: which of their axes count, as "xyz", "z" or "".
     reference: "local_world_aligned", along the world's axes, or "local", along those of the frame.
 
+    Errors of an orientation are rotation vectors. With one axis left out, they are those of the shortest turn to where only
+    a turn about it is missing; with one alone, of the turn about that, and the others should be near.
+
     A gripper that points somewhere, its turn about its own z left free:
 
     >>> FrameTask("tool", orientation="xy", reference="local").rows
