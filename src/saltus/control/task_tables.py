@@ -362,5 +362,6 @@ TASKS = Part(
 `task_masses`: a task is about the centre of mass or momentum, so all bodies count. `task_first` to `task_end`: rows of a
 task; `task_at`, `task_rate_at`, `task_acceleration_at`: where its references are. `task_body`, `task_place`: of a frame, in
 the canonical frame of its body; `task_local`: its rows are along its own axes; `task_turns`: how many axes of its
-orientation count, `task_lone`: the one that does, or does not. `task_axis`: of a row, which of six; `task_dof`: the degree of
-freedom that a row of a posture is, else -1. `level_first` to `level_end`: rows of a priority. `task_bodies`: parents first."""
+orientation count, `task_lone`: the one that does, or does not. `task_axis`: of a row, which of six; `task_dof`: the degree
+of freedom that a row of a posture is, else -1. `level_first` to `level_end`: rows of a priority. `task_bodies`: parents
+first."""
