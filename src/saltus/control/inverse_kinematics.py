@@ -231,6 +231,7 @@ class Reached(NamedTuple):
     """(..., ntr) what rows miss, reference less value, as in `TaskSet.rows`."""
     record: Array
     tasks: TaskSet
+    tolerance: float
 
     @property
     def status(self) -> Any:
@@ -242,9 +243,9 @@ class Reached(NamedTuple):
 
     @property
     def met(self) -> Any:
-        """(...) whether the tasks of the first priority are met to the tolerance."""
-        status = self.record[..., 4]
-        return (status == SOLVED) | (status == PARTLY)
+        """(...) whether the tasks of the first priority are met to the tolerance, whatever the status."""
+        rows = [r for r, weight in self.tasks.first_rows if weight > 0]
+        return (self.error[..., rows] ** 2).sum(-1) <= self.tolerance**2
 
     @property
     def errors(self) -> dict[str, Any]:
@@ -344,7 +345,7 @@ class Search(NamedTuple):
 
     def all_at_once(self, references: Array, q0: Array) -> Reached:
         q, _, _, record, error = self.call(references, q0, self.beginning(q0), ENDLESSLY)
-        return Reached(q, error, record, self.tasks)
+        return Reached(q, error, record, self.tasks, self.tolerance)
 
     def in_turns(self, references: Array, q0: Array) -> Reached:
         """A batch with one leading axis: some steps of all, of what is not done, and so on."""
@@ -358,7 +359,7 @@ class Search(NamedTuple):
             for whole, part in ((q, going[0]), (record, going[3]), (error, last)):
                 whole[left[done]] = part[done]
             left, going = left[~done], [x[~done] for x in going]
-        return Reached(q, error, record, self.tasks)
+        return Reached(q, error, record, self.tasks, self.tolerance)
 
     def on_gpu(self, references: Any, q0: Any) -> Reached:
         like = references if on_gpu(references) else q0
@@ -369,4 +370,4 @@ class Search(NamedTuple):
             *(moved(x, like) for x in self.beginning(np.zeros(1, str(like.dtype).removeprefix("torch.")))[2:]),
         ]
         q, _, _, record, error = self.call(references, q0, state, ENDLESSLY)
-        return Reached(q, error, record, self.tasks)
+        return Reached(q, error, record, self.tasks, self.tolerance)

@@ -127,6 +127,12 @@ class TaskSet:
         return self
 
     @property
+    def first_rows(self) -> list[tuple[int, float]]:
+        """Rows of the first priority, and their weights."""
+        weights = [weight for task in self.tasks for weight in self.gains[task.name][2]]
+        return list(enumerate(weights))[self.levels[0]]
+
+    @property
     def compromising(self) -> bool:
         """Whether the first priority has a posture among others: then none of them is met to the last digit."""
         first = [isinstance(task, PostureTask) for task in self.tasks if task.priority == self.tasks[0].priority]
