@@ -59,8 +59,14 @@ FAR = 1e3
 SLOW, PATIENCE = 0.98, 10
 """After so many steps, a start must make less of what it misses, squared, by each step, or another one is tried."""
 
-LESS, MORE, LEAST, MOST = 0.7, 3.0, 1e-2, 1e3
+LESS, MORE, LEAST, MOST = 0.7, 3.0, 1e-2, 1e4
 """By how much damping changes where a step has made it better or worse, and where that ends."""
+
+WORSE, NEAR = 1.0001, 1e-3
+"""By so much more levels above must miss, and so much at least, before a posture is damped for it."""
+
+LOWER = 1e-4
+"""What a level counts, beside the one above, where the best is chosen among those that meet the first."""
 
 KEPT = 6
 """Numbers of the record before those of the levels."""
@@ -149,9 +155,9 @@ def judge(tree, options, tolerance, w, q, best, record):
     o = zero(record)
     start, status = ld(record, 0), ld(record, 4)
     first, below, allowed = w.missed[0], o, tolerance * tolerance
+    worst, share = first, 1.0
     for level in range(1, tree.nlevel):
-        below = below + w.missed[level]
-    worst = maximum(first, below)
+        worst, below, share = maximum(worst, w.missed[level]), below + share * w.missed[level], LOWER * share
     active, solved, met = flag(less(status, -0.5), o), flag(less(worst, allowed), o), flag(less(first, allowed), o)
     last = flag(less(options[1] - 0.5, start), o) if options[1] == 0 else flag(less(options[1] + 0.5, start), o)
     steps = 1.0 * options[0] * (1.0 + (POLISH - 1.0) * last) if options[1] > 0 else options[0] + o
@@ -209,17 +215,18 @@ def take_step(tree, restarts, q0, length, along, w, q, best, record):
     st(record, 3, select(less(0.5, anew), lift(FAR, o), select(less(0.5, active), length, ld(record, 3))))
     st(record, 4, select(less(0.5, active), GOING + o, ld(record, 4)))
     st(record, 5, ld(record, 5) + active)
-    sum_now = o
+    now = above = above_before = o
     for level in range(tree.nlevel):
-        sum_now = sum_now + w.missed[level]
+        now = now + w.missed[level]
         at, before = KEPT + level, KEPT + tree.nlevel + level
-        caution = w.caution[level]
-        closer = less(sum_now, ld(record, before))
-        if level == tree.nlevel - 1 and tree.posed[0]:
-            closer = less(-along, o)
-        caution = select(closer, maximum(LESS * caution, LEAST + o), minimum(MORE * caution, MOST + o))
+        caution, earlier = w.caution[level], ld(record, before)
+        closer = flag(less(now, earlier), o)
+        if level == tree.nlevel - 1 and tree.posed[0]:  # a posture may turn back, or pull at what is out of reach
+            closer = flag(less(-along, o), o) * flag(less(above, WORSE * above_before + NEAR * NEAR), o)
+        caution = select(less(0.5, closer), maximum(LESS * caution, LEAST + o), minimum(MORE * caution, MOST + o))
         st(record, at, select(less(0.5, anew), 1.0 + o, caution))
-        st(record, before, select(less(0.5, anew), 1e30 + o, sum_now))
+        st(record, before, select(less(0.5, anew), 1e30 + o, now))
+        above, above_before = now, earlier
 
 
 class Reached(NamedTuple):
