@@ -26,6 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from saltus.arrays import Array, ArrayLike, OnInvalid, on_gpu, real_numbers
+from saltus.constraints.report import whole
 from saltus.control.reach import REACH_TABLES, REACH_WORK, evaluate, find_step
 from saltus.control.task_tables import TaskSet, as_task_set
 from saltus.control.tasks import AnyTask
@@ -55,6 +56,7 @@ SOLVED, PARTLY, STALLED, MAX_ITERATIONS = (float(each) for each in list(Reach)[:
 GOING, AGAIN = -1.0, -2.0
 
 FAR = 1e3
+"""Stands for the step before the first one."""
 
 SLOW, PATIENCE = 0.98, 10
 """After so many steps, a start must make less of what it misses, squared, by each step, or another one is tried."""
@@ -69,14 +71,13 @@ LOWER = 1e-4
 """What a level counts, beside the one above, where the best is chosen among those that meet the first."""
 
 KEPT = 6
-"""Numbers of the record before those of the levels."""
+"""Numbers of a record before those of the levels."""
 
 START = (0.0, 0.0, 1e30, FAR, GOING, 0.0)
+"""How a record begins, before those of the levels."""
 
-RESTARTS = 100
-
-POLISH = 4
-"""So many times as many steps has the best start at the end."""
+RESTARTS, POLISH = 100, 4
+"""How often stuck searches start again; and so many times as many steps has the best of them at the end."""
 
 FLOOR, RANK = {"d": 1e-12, "f": 1e-6}, {"d": 1e-20, "f": 1e-10}
 """By the type of numbers: the least damping, and the square of the share of a row below which the rest of it is rounding."""
@@ -159,16 +160,13 @@ def judge(tree, options, tolerance, w, q, best, record):
     for level in range(1, tree.nlevel):
         worst, below, share = maximum(worst, w.missed[level]), below + share * w.missed[level], LOWER * share
     active, solved, met = flag(less(status, -0.5), o), flag(less(worst, allowed), o), flag(less(first, allowed), o)
-    last = flag(less(options[1] - 0.5, start), o) if options[1] == 0 else flag(less(options[1] + 0.5, start), o)
-    steps = 1.0 * options[0] * (1.0 + (POLISH - 1.0) * last) if options[1] > 0 else options[0] + o
-    still = flag(less(ld(record, 3), tolerance), o)
-    spent, slow = flag(less(steps - 0.5, ld(record, 1)), o), o
+    last = flag(less(options[1] + 0.5 if options[1] > 0 else -0.5, start), o)
+    steps = 1.0 * options[0] * (1.0 + (POLISH - 1.0) * last if options[1] > 0 else 1.0 + o)
+    still, spent = flag(less(ld(record, 3), tolerance), o), flag(less(steps - 0.5, ld(record, 1)), o)
+    slow = o
     if tree.nlevel == 1:
-        slow = (
-            (1.0 - last)
-            * flag(less(SLOW * ld(record, KEPT + 1), first), o)
-            * flag(less(PATIENCE - 0.5, ld(record, 1)), o)
-        )
+        slow = flag(less(SLOW * ld(record, KEPT + 1), first), o) * flag(less(PATIENCE - 0.5, ld(record, 1)), o)
+        slow = slow * (1.0 - last)
     over = active * (1.0 - solved) * maximum(maximum(still, slow), spent)
     score, worth = first, over
     if tree.nlevel > 1:  # what lower levels do on their way may cost higher ones for a while
@@ -246,7 +244,7 @@ class Reached(NamedTuple):
         status = self.record[..., 4]
         if isinstance(status, np.ndarray | np.floating):
             status = np.where(np.isnan(status), int(Reach.NOT_FINITE), status)
-        return Reach(int(status)) if status.ndim == 0 else status.astype(int)
+        return Reach(int(status)) if status.ndim == 0 else whole(status)
 
     @property
     def met(self) -> Any:
@@ -262,12 +260,12 @@ class Reached(NamedTuple):
     @property
     def iterations(self) -> Any:
         """(...) steps, of all starts."""
-        return self.record[..., 5].astype(int)
+        return whole(self.record[..., 5])
 
     @property
     def starts(self) -> Any:
         """(...) how often the search began."""
-        return self.record[..., 0].astype(int) + 1
+        return whole(self.record[..., 0]) + 1
 
 
 def inverse_kinematics(
@@ -339,6 +337,8 @@ class Search(NamedTuple):
         letter = "f" if single else "d"
         options = np.array([self.max_iterations, self.restarts, steps], np.int32)
         limits = np.array([self.tolerance, FLOOR[letter], RANK[letter]], letter)
+        if on_gpu(q0):
+            limits = moved(limits, q0)
         found: tuple[Any, ...] = _inverse_kinematics.call(
             self.tasks, (options, limits, references, q0, *state), None, self.on_invalid
         )
@@ -363,18 +363,14 @@ class Search(NamedTuple):
         while left.size:
             *going, last = self.call(references[left], q0[left], going, CHUNKS if left.size > FEW else ENDLESSLY)
             done = going[3][:, 4] >= 0
-            for whole, part in ((q, going[0]), (record, going[3]), (error, last)):
-                whole[left[done]] = part[done]
+            for found, part in ((q, going[0]), (record, going[3]), (error, last)):
+                found[left[done]] = part[done]
             left, going = left[~done], [x[~done] for x in going]
         return Reached(q, error, record, self.tasks, self.tolerance)
 
     def on_gpu(self, references: Any, q0: Any) -> Reached:
         like = references if on_gpu(references) else q0
         references, q0 = moved(references, like), moved(q0, like)
-        state = [
-            q0,
-            q0,
-            *(moved(x, like) for x in self.beginning(np.zeros(1, str(like.dtype).removeprefix("torch.")))[2:]),
-        ]
+        state = [q0, q0, *(moved(x, like) for x in self.beginning(np.zeros(1))[2:])]
         q, _, _, record, error = self.call(references, q0, state, ENDLESSLY)
         return Reached(q, error, record, self.tasks, self.tolerance)

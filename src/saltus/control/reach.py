@@ -21,6 +21,7 @@ of reach, and convergence is quadratic where they are not.
 | `ease` | D^-1 | nv |
 | `step`, `push` | dq, and R^T y, the forces of the rows | nv |
 | `gram`, `y` | of a level | ndense ndense, ndense |
+| `caution`, `damped` | by how much more each level is damped; the largest rho | nlevel, 1 |
 
 References: J. Carpentier, R. Budhiraja, N. Mansard, Proximal and sparse resolution of constrained dynamic equations (2021),
 section IV-F: a diagonal metric in the place of the inertia matrix; T. Sugihara, Solvability-unconcerned inverse kinematics
@@ -197,6 +198,7 @@ weight. `metric`, `metric_scale`: D, and by what it has the posture's weights.""
 REACH_TABLES = Tables([TREE, TASKS, REACH], CONFIGURATIONS, extent, INERTIAS)
 
 REACH_WORK = ROWS.extended(
+    one={"damped": None},
     nj={"place": SE3, "composite": Rigid},
     nv=AXES | {"loose": None, "ease": None, "push": None, "pull": None, "level_push": None, "last_step": None},
     nstep={"step": None},
@@ -224,10 +226,12 @@ def evaluate(tree, q, references, w):
 
 @kernel
 def find_step(tree, q, floor, rank, w):
-    """`step` from the rows at q, within the limits. Returns how far it goes: the degree of freedom that moves the most;
-    1 or more where limits hold others than before. And whether it turns back: its product with the last one."""
+    """`step` from the rows at q, within the limits. Returns how far it would go without damping: the degree of freedom
+    that moves the most, 1 or more where limits hold others than before; and its product with the last step, which is
+    negative where it turns back."""
     solve_levels(tree, tree.nlevel, tree.posed[0], floor, rank, w)
-    return stay_within(tree, q, w)
+    longest, along = stay_within(tree, q, w)
+    return longest * (1.0 + w.damped[0]), along
 
 
 @kernel
@@ -245,7 +249,9 @@ def solve_levels(tree, levels, posed, floor, rank, w):
         if level == last and tree.mixed[0]:
             solve_level(tree, first, end, lift(1.0, missed), w)
         else:
-            solve_level(tree, first, end, floor + w.caution[level] * missed, w)
+            rho = w.caution[level] * missed
+            w.damped[0] = maximum(w.damped[0], rho)
+            solve_level(tree, first, end, floor + rho, w)
         if level < last:
             free_below(tree, first, end, rank, w)
 
@@ -274,8 +280,10 @@ def begin_step(tree, floor, w):
         k, force = tree.task_dof[r], tree.task_weight[r] * tree.metric_scale[0] * w.error[r]
         w.pull[k] = w.pull[k] + force
         missed = missed + 0.5 * DAMPING * force * w.error[r]
-    least = floor + w.caution[last] * missed if tree.mixed[0] else o
-    share = 1.0 if tree.mixed[0] else 1.0 / (1.0 + w.caution[last] * missed)
+    rho = w.caution[last] * missed
+    least = floor + rho if tree.mixed[0] else o
+    share = 1.0 if tree.mixed[0] else 1.0 / (1.0 + rho)
+    w.damped[0] = rho if tree.posed[0] and not tree.mixed[0] else o
     for n in range(tree.nmoved):
         k = tree.moved_dof[n]
         w.ease[k] = w.loose[k] / (tree.metric[k] + least)
