@@ -3,9 +3,9 @@
     python -m benchmarks.inverse_kinematics [--robots arm,panda] [--quick] [--output FILE]
 
 A hand goes to poses that it has in random configurations within the limits: 10 000 for ours, some hundred for the peers;
-times are means over poses, of the best of several repeats. All begin at the middle of the limits, and start again from random configurations (each
-its own) where they are stuck; what counts as reached is what Pinocchio says of the configuration that is returned: position
-and rotation vector together no longer than 1e-6. One thread.
+times are means over poses, of the best of several repeats. All begin at the middle of the limits, and start again from
+random configurations (each its own) where they are stuck; what counts as reached is what Pinocchio says of the configuration
+that is returned: position and rotation vector together no longer than 1e-6. One thread.
 
 pink is given the hand's chain alone, other joints locked, with its limits of configurations; its damping is the best of
 four, its steps of a start the best of three, found on other targets. `daqp` is the same loop without pink: Pinocchio's
