@@ -11,6 +11,7 @@ from scipy.optimize import least_squares
 
 import saltus as sl
 from saltus import Reach
+from saltus.kernel import driver
 from tests.model.robots import ROBOTS
 
 TALOS = ROBOTS / "talos_data" / "robots" / "talos_reduced.urdf"
@@ -183,6 +184,20 @@ def test_what_no_task_moves_stays() -> None:
     assert found.status is Reach.SOLVED and (found.q[legs] == q0[legs]).all()
 
 
+def test_postures_centres_of_mass_and_momenta(talos: sl.Model) -> None:
+    """Each alone: a posture is taken in a few steps; momenta say nothing of configurations."""
+    q = sl.random_configuration(talos, 12)
+    q[:7] = talos.neutral()[:7]
+    posture = sl.inverse_kinematics(talos, [sl.PostureTask()], {"posture": q})
+    assert posture.status is Reach.SOLVED and posture.iterations <= 10
+    np.testing.assert_allclose(posture.q, q, atol=TOLERANCE)
+    tasks = [sl.CenterOfMassTask(), sl.FrameTask("left_sole_link"), sl.MomentumTask()]
+    center = sl.center_of_mass(talos, q) + np.array([0.3, 0.1, -0.05])
+    found = sl.inverse_kinematics(talos, tasks, sl.TaskSet(talos, tasks).references(q, com=center))
+    assert found.status is Reach.SOLVED
+    np.testing.assert_allclose(sl.center_of_mass(talos, found.q), center, atol=TOLERANCE)
+
+
 def test_a_batch_is_what_its_samples_are(panda: sl.Model) -> None:
     """Bit for bit, however many there are: what is done makes room for others, and changes none of them."""
     frame = "panda_hand_tcp"
@@ -282,6 +297,7 @@ LISTS = {
     "pose": [sl.FrameTask("tool")],
     "position": [sl.FrameTask("tool", orientation="")],
     "posture below": [sl.FrameTask("tool", orientation="xy", reference="local"), sl.PostureTask(priority=1, weight=0.3)],
+    "no momentum": [sl.FrameTask("tool", orientation=""), sl.MomentumTask(axes="xz", priority=1)],
     "posture beside": [sl.FrameTask("tool", orientation=""), sl.PostureTask(weight=0.1)],
 }  # fmt: skip
 
@@ -324,3 +340,21 @@ def test_motions_out_of_reach_stay_finite(arm: sl.Model) -> None:
     _, motion = swing(arm, tasks, 0.01, 30.0)
     assert np.isfinite(motion.q).all() and np.isfinite(motion.a).all() and inside(arm, motion.q)
     assert motion.errors["tool"].max() > 0.1
+
+
+# ------------------------------------------------------------------------------------------------------------------- GPU
+
+
+@pytest.mark.skipif(not driver.is_there(), reason="needs a GPU")
+@pytest.mark.parametrize("library", ["cupy", "torch"])
+def test_on_a_gpu(panda: sl.Model, library: str) -> None:
+    there: Any = pytest.importorskip(library).asarray
+    on = {"device": "cuda"} if library == "torch" else {}
+    frame = "panda_hand_tcp"
+    tasks = sl.TaskSet(panda, [sl.FrameTask(frame)])
+    poses = sl.frame_placements(panda, sl.random_configuration(panda, 11, 1000))[:, panda.frame_index(frame)]
+    references = tasks.references(**{frame: poses})
+    found = sl.inverse_kinematics(panda, tasks, there(references, **on))
+    back: Any = found.q.get() if library == "cupy" else found.q.cpu().numpy()
+    errors = sl.frame_placements(panda, back)[:, panda.frame_index(frame)] - poses
+    assert float(found.met.sum()) >= 990 and (np.abs(errors).max(axis=(1, 2)) < TOLERANCE).mean() >= 0.99

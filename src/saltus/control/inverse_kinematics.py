@@ -34,6 +34,7 @@ from saltus.kernel import declare, floor, kernel, ld, less, lift, maximum, minim
 from saltus.kernel.gpu_arrays import moved
 from saltus.model.manifold import step_joint
 from saltus.model.model import Model
+from saltus.model.parameters import refuse_several
 
 
 class Reach(IntEnum):
@@ -297,6 +298,7 @@ def inverse_kinematics(
     >>> found.status, bool(np.allclose(sl.frame_placement(arm, found.q, "tool"), there, atol=1e-6))
     (<Reach.SOLVED: 0>, True)
     """
+    refuse_several(robot, "inverse_kinematics")
     tasks = as_task_set(robot, tasks)
     q0 = robot.neutral() if q0 is None else q0
     if isinstance(references, Mapping):

@@ -37,7 +37,7 @@ import numpy as np
 from saltus.constraints.dense import factor_block, solve_block
 from saltus.constraints.system import AXES
 from saltus.control.task_rows import ROWS, collect_momenta, fill_tasks, place_task_bodies
-from saltus.control.task_tables import TASKS, TaskSet, named
+from saltus.control.task_tables import MOMENTUM, TASKS, TaskSet, named
 from saltus.control.tasks import PostureTask
 from saltus.kernel import (
     Layout,
@@ -216,6 +216,10 @@ def evaluate(tree, q, references, w):
     if tree.task_masses[0]:
         collect_momenta(tree, None, w)
     fill_tasks(tree, q, None, references, w)
+    for t in range(tree.nt):
+        if tree.task_kind[t] == MOMENTUM:  # it is a rate: configurations have none
+            for r in range(tree.task_first[t], tree.task_end[t]):
+                scale_row(tree, r, 0.0, w)
     for level in range(tree.nlevel):
         total = zero(w.gram)
         for r in range(tree.level_first[level], tree.level_end[level]):
