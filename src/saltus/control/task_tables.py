@@ -90,7 +90,7 @@ class TaskSet:
         self.filled: dict[Any, Any] = {}
         self.quick: dict[Any, Any] = {}
         self.parts: dict[Any, FilledPart] = {TREE: filled_part(TREE, model, TREE.measure(model))}
-        self.frame_index = {
+        self.task_frames = {
             task.name: model.frame_index(task.frame) for task in self.tasks if isinstance(task, FrameTask)
         }
         self.needs_masses = any(isinstance(task, CenterOfMassTask | MomentumTask) for task in self.tasks)
@@ -105,10 +105,8 @@ class TaskSet:
         for task in self.tasks:
             size, rate = self.reference_sizes(task)
             ends = start, start + size, start + size + rate, start + size + 2 * rate
-            self.places[task.name], start = (
-                Place(*(slice(a, b) for a, b in pairwise(ends))),
-                ends[-1],
-            )
+            self.places[task.name] = Place(*(slice(a, b) for a, b in pairwise(ends)))
+            start = ends[-1]
         self.gains = {task.name: gains_of(task, self.rows[task.name]) for task in self.tasks}
         """Of each task, by name: kp, kd and weight of its rows."""
         priorities = [task.priority for task in self.tasks for _ in self.row_list(task)]
@@ -163,7 +161,7 @@ class TaskSet:
         if self.needs_masses:
             return list(range(1, len(self.joints)))
         found: set[int] = set()
-        for index in self.frame_index.values():
+        for index in self.task_frames.values():
             body = self.frames[index].joint
             while body > 0:
                 found.add(body)
@@ -183,7 +181,7 @@ class TaskSet:
             ints.task_at[t], ints.task_rate_at[t] = place.value.start, place.rate.start
             ints.task_acceleration_at[t] = place.acceleration.start
             if isinstance(task, FrameTask):
-                frame = self.frames[self.frame_index[task.name]]
+                frame = self.frames[self.task_frames[task.name]]
                 ints.task_body[t], ints.task_local[t] = frame.joint, task.reference == "local"
                 turns = [AXES.index(x) for x in task.orientation]
                 lone = turns if len(turns) == 1 else [axis for axis in range(3) if axis not in turns]
@@ -264,7 +262,7 @@ class TaskSet:
             return q
         if isinstance(task, CenterOfMassTask):
             return center_of_mass(self.model, q)
-        return self._placements(q)[..., self.frame_index[task.name], :, :]
+        return self._placements(q)[..., self.task_frames[task.name], :, :]
 
     def _placements(self, q: ArrayLike) -> Array:
         return np.asarray(frame_placements(self.model, q))
