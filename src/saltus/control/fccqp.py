@@ -73,7 +73,7 @@ def fccqp(
 
     cones: (nc, 3), which of the variables are fx, fy and the normal force fz of each contact.
     friction: mu of all contacts, or (..., nc): sqrt(fx^2 + fy^2) <= mu fz.
-    lower, upper: (..., n); none by default. Those of fz are limits of normal forces (both 0: no contact); fx and fy have none.
+    lower, upper: (..., n); none by default. Those of fz are limits of normal forces (both 0: no contact); fx, fy have none.
     x, y, z: (..., n), (..., m), (..., n), a solution of something similar to start from.
     tolerance: of residuals, as shares of the largest term of their equations; 1e-9, in single precision 1e-4.
     max_time: [s]; what there is by then is returned. Of a batch, each packet may take so long.
@@ -114,7 +114,11 @@ def fccqp(
         refuse_shapes(ready.size, dict(zip(NAMES, (Q, c, A, b, mu, low, high), strict=True)))
         found = solve.call(ready.size, inputs, None, "mark")
     report = found[3]
-    if (report[1] == EMPTY) if report.ndim == 1 else (report.__class__ is np.ndarray and (report[..., 1] == EMPTY).any()):
+    if (
+        (report[1] == EMPTY)
+        if report.ndim == 1
+        else (report.__class__ is np.ndarray and (report[..., 1] == EMPTY).any())
+    ):
         refuse_values(ready.cones, np.asarray(mu), np.asarray(low), np.asarray(high))
     return QPSolution(*found)
 
@@ -131,8 +135,8 @@ def as_numbers(given: Sequence[ArrayLike]) -> Any:
 
 def like(value: ArrayLike, name: str, array: Array) -> Array:
     """Numbers of the same type, on the same device."""
-    if value.__class__ is np.ndarray and value.dtype is array.dtype or on_gpu(value):
-        return value  # type: ignore[no-any-return]
+    if (value.__class__ is np.ndarray and value.dtype is array.dtype) or on_gpu(value):
+        return value
     return real_numbers(value, f"fccqp: {name}").astype(array.dtype)
 
 
@@ -172,7 +176,9 @@ def prepared(
     friction: float | None,
 ) -> Prepared:
     if n < 1 or m < 0:
-        raise ValueError(f"fccqp: c and b have {max(n, 0)} and {max(m, 0)} entries, expected (..., n) and (..., m), n > 0")
+        raise ValueError(
+            f"fccqp: c and b have {max(n, 0)} and {max(m, 0)} entries, expected (..., n) and (..., m), n > 0"
+        )
     if method not in METHODS:
         raise ValueError(f"fccqp: method is {method!r}, expected one of {', '.join(map(repr, METHODS))}")
     if tolerance is not None and not tolerance > 0:
@@ -217,7 +223,9 @@ def refuse_values(cones: Array, friction: Array, lower: Array, upper: Array) -> 
     tangents, normals = cones[:, :2].ravel(), cones[:, 2]
     for name, beyond in (("lower", lower[..., tangents] > LOWEST), ("upper", upper[..., tangents] < HIGHEST)):
         if beyond.any():
-            raise ValueError(f"fccqp: {name} bounds the tangential force of a cone, expected limits of its normal force alone")
+            raise ValueError(
+                f"fccqp: {name} bounds the tangential force of a cone, expected limits of its normal force alone"
+            )
     if (upper[..., normals] < 0).any():
         raise ValueError("fccqp: upper is negative for the normal force of a cone, expected 0 or more")
 

@@ -19,7 +19,7 @@ same for x and multipliers. In packets all lanes go together, and those that are
 | `place`, `step` | (x, t), where rows have F x = t, and its change | N |
 | `slope` | (Hx + h + F'l, F x) | N |
 | `pull`, `pull_step` | l, of the rows, and its change | N |
-| `COST`, `base`, `base_cost` | costs of the problem as it was given: 1/2 x'Hx + h'x + base, of which the linear part is COST'x + base_cost; what the gap is compared with | n |
+| `COST`, `base`, `base_cost` | of the costs 1/2 x'Hx + h'x + base as they were given, COST'x + base_cost are linear | n |
 | `below`, `above` | z of both ends | N |
 | `inside`, `outside` | 1 / (s z) of both ends, 0 where there is none | N |
 
@@ -122,8 +122,8 @@ PROGRAM = Layout(
         "bounded": int,
     },
     npc={
-        "mu": None, "open": None, "reaction": Vec3, "scaling": Scaling, "balance": Vec3, "inverse": Inverse, "second": Vec3, "change": Vec3,
-        "fx": int, "fy": int, "fz": int,
+        "mu": None, "open": None, "reaction": Vec3, "scaling": Scaling, "balance": Vec3, "inverse": Inverse,
+        "second": Vec3, "change": Vec3, "fx": int, "fy": int, "fz": int,
     },
 )  # fmt: skip
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from saltus.arrays import Array, ArrayLike, OnInvalid, on_gpu, real_numbers
+from saltus.arrays import Array, ArrayLike, OnInvalid, on_gpu
 from saltus.constraints.constraint import Constraint
+from saltus.constraints.report import whole
 from saltus.constraints.scale import typical_delassus
 from saltus.control.control_tables import ContactPoint, ControlledModel, Settings
 from saltus.control.deadline import allowance
@@ -16,7 +17,6 @@ from saltus.control.quadratic_program import NOT_FINITE, QPStatus
 from saltus.control.task_tables import TaskSet, as_task_set
 from saltus.control.tasks import AnyTask
 from saltus.control.whole_body import _whole_body
-from saltus.constraints.report import whole
 from saltus.kernel.gpu_arrays import to_device
 from saltus.model.checks import ModelError
 from saltus.model.model import Model
@@ -121,7 +121,9 @@ class OperationalSpaceControl:
         for constraint in constraints:
             constraint.check_model(model)
             if constraint.dofs:
-                raise ModelError(f"OperationalSpaceControl: {constraint.name!r} has rows of its own, which it cannot hold")
+                raise ModelError(
+                    f"OperationalSpaceControl: {constraint.name!r} has rows of its own, which it cannot hold"
+                )
         dofs = limited_dofs(model, limited)
         self.limited = tuple(joint.name for joint in model.joints for k in dofs if joint.iv == k and joint.nv == 1)
         typical = typical_delassus(model, tuple(constraints)) if constraints else 1.0
@@ -178,9 +180,7 @@ class OperationalSpaceControl:
         inputs = (q, v, references, active, mu, wanted, held, options, limits)
         return Command(*_whole_body.call(self.problem, inputs, None, on_invalid))
 
-    def _chosen(
-        self, letter: str, tolerance: float | None, most: int, max_time: float | None
-    ) -> tuple[Any, Array]:
+    def _chosen(self, letter: str, tolerance: float | None, most: int, max_time: float | None) -> tuple[Any, Array]:
         key = letter, tolerance, most, max_time
         found = self._options.get(key)
         if found is None:
@@ -237,7 +237,9 @@ def contact_point(model: Model, contact: Any) -> ContactPoint:
     place = np.zeros(3) if place is None else np.asarray(place, float)
     normal = np.array([0.0, 0.0, 1.0]) if normal is None else np.asarray(normal, float)
     if place.shape != (3,) or normal.shape != (3,) or not np.linalg.norm(normal) > 0:
-        raise ModelError(f"OperationalSpaceControl: a contact is {contact!r}, expected a frame, or (frame, place, normal)")
+        raise ModelError(
+            f"OperationalSpaceControl: a contact is {contact!r}, expected a frame, or (frame, place, normal)"
+        )
     normal = normal / np.linalg.norm(normal)
     side = np.eye(3)[int(np.argmin(np.abs(normal)))]
     along = np.cross(normal, np.cross(side, normal)) if normal[2] != 1.0 else np.array([1.0, 0.0, 0.0])

@@ -45,7 +45,24 @@ from saltus.control.reduction import (
     stiffen,
     stride,
 )
-from saltus.kernel import Quad, declare, fabs, kernel, ld, less, lift, maximum, quad, select, some, sqrt, st, tail, ticks, zero
+from saltus.kernel import (
+    Quad,
+    declare,
+    fabs,
+    kernel,
+    ld,
+    less,
+    lift,
+    maximum,
+    quad,
+    select,
+    some,
+    sqrt,
+    st,
+    tail,
+    ticks,
+    zero,
+)
 from saltus.spatial.algebra import Vec3
 
 REFINED, WELL = 3, 10.0

@@ -6,8 +6,8 @@
 
 Accelerations and multipliers l of bilateral constraints (loops, locked springs) are affine in z = (u, f): by the sparse
 factors of M, column by column, and by those of the constraints' small Delassus matrix. What is left is a program of the size
-of z (interior_point.py). Contacts are soft (FCCQP, 10d): slack is what J_c a misses. Priorities one after the other: what the
-rows of one have reached, those of the next keep.
+of z (interior_point.py). Contacts are soft (FCCQP, 10d): slack is what J_c a misses. Priorities one after the other: what
+the rows of one have reached, those of the next keep.
 
 | code | what | shape |
 |---|---|---|
@@ -86,8 +86,15 @@ WORK = ROWS.extended(
 @declare(
     CONTROL_TABLES,
     inputs={
-        "q": "nq", "v": "nv", "references": "nref", "active": "mc", "friction": "mc", "wanted": "mc 3", "held": "nc",
-        "options": "2 int", "limits": "1",
+        "q": "nq",
+        "v": "nv",
+        "references": "nref",
+        "active": "mc",
+        "friction": "mc",
+        "wanted": "mc 3",
+        "held": "nc",
+        "options": "2 int",
+        "limits": "1",
     },
     outputs={"tau": "nv", "a": "nv", "forces": "mc 3", "slack": "mc 3", "missed": "ntr", "beyond": "ml", "report": "5"},
     work=WORK,
@@ -260,7 +267,7 @@ def hold(tree, held, w, row):
 @kernel
 def stack(tree, active, w, first, row):
     """Rows of tasks, then of contacts, weighted."""
-    nv, V, B = tree.nv, w.response, w.stacked
+    V, B = w.response, w.stacked
     for r in range(tree.ntr):
         root = sqrt(tree.task_weight[r] + zero(V))
         if tree.task_dof[r] >= 0:
@@ -291,7 +298,7 @@ def stack_row(tree, w, J, r, s, root, row):
 @kernel
 def fill_program(tree, q, v, active, friction, wanted, level, w, n, first, row):
     """The program of a level; how many rows it has."""
-    H, V, B, o = w.hessian, w.response, w.stacked, zero(w.M)
+    H, V, o = w.hessian, w.response, zero(w.M)
     contacts = tree.ntr + 3 * tree.mc
     rows = list_limits(tree, q, v, w) if level == 0 else w.near_count[0]
     limits = rows + 0

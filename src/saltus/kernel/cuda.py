@@ -237,8 +237,8 @@ def describe(algorithm: Algorithm, spec: Spec, form: Any, leading: tuple[int, ..
     if spec.integer:
         if np.size(form) > 2 * META:
             raise ValueError(
-                f"{algorithm.name}: {spec.name} has {np.size(form)} integers, expected at most {2 * META}: on a GPU, they come "
-                "with the launch"
+                f"{algorithm.name}: {spec.name} has {np.size(form)} integers, expected at most {2 * META} on a GPU, "
+                "where they come with the launch"
             )
         return np.resize(np.append(form, np.zeros(2 * META, np.int32)), 2 * META).view(np.int64)
     split = len(form.shape) - len(spec.shape)
