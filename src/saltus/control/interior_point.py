@@ -98,6 +98,9 @@ ALIKE = 0.1
 FULL = 0.9
 """From this length on a step should take most of what is left."""
 
+SMALL = 1e-3
+"""What rounding leaves of a slope, at most."""
+
 DOUBLE, UNIT, SINGLE_UNIT = 1e-9, 4e-16, 2e-7
 """Single precision is what does not tell 1 from 1 + 1e-9; and the shares by which numbers are rounded."""
 
@@ -167,7 +170,8 @@ def minimise(p, n, nf, nc, warm, scale, tolerance, most, begun, allowed):
         find_slope(p, n, nf, first, size)
         follow_slope(p, nc, first, size, nb)
         dual, rows, gap, worth = judge(p, n, nf, nc, first, size, nb, scale, worth)
-        settled = select(less(FULL, length), select(less(0.5 * before, dual), one, o), o)  # rounding allows no less
+        stuck = select(less(FULL, length), select(less(0.5 * before, dual), one, o), o)
+        settled = select(less(dual, lift(SMALL, o)), stuck, o)  # rounding allows no less
         before = dual
         left = maximum(maximum(select(less(0.5, settled), o, dual), rows), gap)
         going = select(less(tolerance, left), going, o)
