@@ -269,8 +269,6 @@ def put_inside(p, nf, nc, first, size, nb, apart, inner):
     force = o
     for c in range(nc):
         force = force + fabs(ld(x, p.fz[c]))
-    for c in range(nc):
-        x[p.fz[c]] = maximum(ld(x, p.fz[c]), force * (apart / max(nc, 1)) + 1e-30)
     far = lift(1e-30, o)
     for k in range(nb):
         j = p.bounded[k]
@@ -283,6 +281,8 @@ def put_inside(p, nf, nc, first, size, nb, apart, inner):
         x[j] = select(less(0.5, p.held[j]), low, minimum(maximum(at, low + margin), high - margin))
     for c in range(nc):
         a, b, z = p.fx[c], p.fy[c], p.fz[c]
+        least = minimum(force * (apart / nc) + 1e-30, p.upper[z] * apart) * p.open[c]
+        x[z] = maximum(ld(x, z), least)
         length = sqrt(ld(x, a) * ld(x, a) + ld(x, b) * ld(x, b))
         share = minimum(lift(1.0, o), inner * p.mu[c] * ld(x, z) / (length + 1e-30)) * p.open[c]
         x[a], x[b] = ld(x, a) * share, ld(x, b) * share
