@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +19,7 @@ from saltus.control.tasks import AnyTask
 from saltus.control.whole_body import _whole_body
 from saltus.constraints.report import whole
 from saltus.model.checks import ModelError
+from saltus.model.joints import JointKind
 from saltus.model.model import Model
 from saltus.simulation.task_space import motors_of
 
@@ -121,7 +123,9 @@ class OperationalSpaceControl:
             constraint.check_model(model)
             if constraint.dofs:
                 raise ModelError(f"OperationalSpaceControl: {constraint.name!r} has rows of its own, which it cannot hold")
-        dofs = limited_dofs(model, limited)
+        constraints = [thinned(model, constraint) for constraint in constraints]
+        locked = {model.joints[c.joint_a].iv for c in constraints if is_lock(model, c)}
+        dofs = [k for k in limited_dofs(model, limited) if k not in locked]
         self.limited = tuple(joint.name for joint in model.joints for k in dofs if joint.iv == k and joint.nv == 1)
         typical = typical_delassus(model, tuple(constraints)) if constraints else 1.0
         self.problem = ControlledModel(
@@ -236,6 +240,21 @@ def contact_point(model: Model, contact: Any) -> ContactPoint:
     along = np.cross(normal, np.cross(side, normal)) if normal[2] != 1.0 else np.array([1.0, 0.0, 0.0])
     along = along / np.linalg.norm(along)
     return ContactPoint(model.frame_index(frame), place, np.column_stack([along, np.cross(normal, along), normal]))
+
+
+def is_lock(model: Model, constraint: Constraint) -> bool:
+    """Whether it holds a joint of one axis."""
+    joint = model.joints[constraint.joint_a]
+    return joint.nv == 1 and constraint.joint_b == joint.parent
+
+
+def thinned(model: Model, constraint: Constraint) -> Constraint:
+    """A locked joint of one axis needs one row, about it or along it."""
+    if not is_lock(model, constraint):
+        return constraint
+    joint = model.joints[constraint.joint_a]
+    axis = int(np.argmax(np.abs(joint.axis))) + 3 * (joint.kind is not JointKind.PRISMATIC)
+    return replace(constraint, rows=(axis,))
 
 
 def limited_dofs(model: Model, names: Sequence[str] | None) -> list[int]:
