@@ -105,7 +105,7 @@ class OperationalSpaceControl:
         motors: Sequence[int] | None = None,
         limited: Sequence[str] | None = None,
         slack_weight: float = 1e3,
-        force_weight: float = 1e-6,
+        force_weight: float = 1e-5,
         torque_weight: float = 1e-6,
         contact_damping: float = 10.0,
         horizon: float = 0.05,
@@ -223,6 +223,17 @@ class OperationalSpaceControl:
             if np.abs(off) > share:
                 words.append(f"joint {name!r} cannot keep its limits, by {abs(off):.3g} rad/s^2")
         return words
+
+
+def ramped(loads: ArrayLike, active: ArrayLike, step: float, duration: float) -> Array:
+    """How much contacts hold, a step [s] later, on the way to `active` (..., nc): from 0 to 1 they take a duration [s].
+
+    >>> ramped([0.0, 1.0, 1.0], [1, 0, 1], step=0.01, duration=0.1)
+    array([0.1, 0.9, 1. ])
+    """
+    most = step / duration
+    loads = np.asarray(loads, float)
+    return np.asarray(loads + np.clip(np.asarray(active, float) - loads, -most, most))
 
 
 def joint_at(model: Model, dof: int) -> str:
