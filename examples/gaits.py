@@ -56,6 +56,16 @@ class Pendulum:
     def rate(self) -> float:
         return float(np.sqrt(GRAVITY / self.height))
 
+    @property
+    def growth(self) -> float:
+        """Of the divergent part, in a step."""
+        return float(np.exp(self.rate * self.period))
+
+    @property
+    def sway(self) -> float:
+        """How far inside of a foot the divergent part is when the foot takes over, in a walk straight ahead [m]."""
+        return self.width / (self.growth + 1.0)
+
     def divergent(self, center: Array, velocity: Array) -> Array:
         return np.asarray((center + velocity / self.rate)[..., :2])
 
@@ -63,9 +73,8 @@ class Pendulum:
         """(2,) where the foot of a side (+1 left, -1 right) goes, `left` [s] before it takes over from the one at `stance`
         (2,), along the way in which the robot looks; `speed` (2,) is wanted [m/s]."""
         there = stance + (xi - stance) * np.exp(self.rate * left)
-        growth = np.exp(self.rate * self.period)
-        offset = speed * self.period / (growth - 1.0)
-        offset[1] -= side * self.width / (growth + 1.0)
+        offset = speed * self.period / (self.growth - 1.0)
+        offset[1] -= side * self.sway
         return np.asarray(there - offset)
 
 

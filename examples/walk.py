@@ -27,7 +27,8 @@ Array = NDArray[np.float64]
 
 PERIOD = 1e-3  # s between commands
 SIDES = "left", "right"
-FRICTION = 0.6
+FRICTION, TRUSTED = 0.6, 0.5
+"""Of the ground, and what the controller takes it for."""
 CASSIE_FOOT = np.array([(0.090, 0.0, 0.0), (-0.048, 0.115, 0.0)])  # ends of the cylinder's lowest line, heel and toe [m]
 LEVEL = np.eye(3)
 
@@ -41,7 +42,9 @@ class Walker:
     single: float = 0.3  # s on one foot
     double: float = 0.1  # s on both
     clearance: float = 0.12  # m
-    slowest: float = 2.0  # s to come up to speed
+    standing: float = 1.5  # s before the first step
+    gathering: float = 2.0  # s to come up to speed
+    homing: float = 0.3  # 1/s, how fast it comes back to where it should be
 
     @property
     def step(self) -> float:
@@ -73,11 +76,11 @@ def biped() -> Walker:
 WALKERS = {"cassie": cassie, "biped": biped}
 
 
-def controller(walker: Walker) -> sl.OperationalSpaceControl:
-    """Weights and gains in the manner of the paper's section 4."""
+def controller(walker: Walker, axes: str) -> sl.OperationalSpaceControl:
+    """Weights and gains in the manner of the paper's section 4. `axes`: of the centre of mass, those that are controlled."""
     robot, feet = walker.robot, [f"{side}_sole" for side in SIDES]
     tasks = [
-        sl.CenterOfMassTask(axes="z", kp=50, kd=10, weight=10),
+        sl.CenterOfMassTask(axes=axes, kp=50, kd=10, weight=10),
         sl.FrameTask("pelvis", position="", kp=200, kd=20, weight=(2, 4, 2)),
         *(
             sl.FrameTask(
@@ -90,7 +93,7 @@ def controller(walker: Walker) -> sl.OperationalSpaceControl:
     springs = [sl.JointLock(robot, joint.name) for joint in robot.joints[2:] if robot.stiffness[joint.iv] > 0]
     return sl.OperationalSpaceControl(
         robot, tasks, [(foot, end) for foot in feet for end in ends], [*sl.model_loops(robot), *springs],
-        friction=FRICTION, slack_weight=80.0,
+        friction=TRUSTED, slack_weight=80.0,
     )  # fmt: skip
 
 
@@ -99,13 +102,15 @@ class Walk:
 
     def __init__(self, walker: Walker, speed: tuple[float, float]) -> None:
         self.walker, self.robot, self.speed = walker, walker.robot, np.array(speed)
-        self.control = controller(walker)
+        self.control, self.stand = controller(walker, "z"), controller(walker, "xyz")
         self.record = Record(self.control)
         q = self.robot.reference_configurations["standing"]
         soles, center = self.soles(q), sl.center_of_mass(self.robot, q)
         self.height = float(center[2])
         self.pendulum = Pendulum(self.height, walker.step, float(soles[0][1] - soles[1][1]))
+        self.middle = center
         self.wanted = center[:2].copy()  # where the robot should be
+        self.first = np.array([center[0], soles[0][1] - self.pendulum.sway, center[2]])  # before the first step
         self.start = soles  # where feet left the ground
         self.loads = np.ones(4)
 
@@ -114,14 +119,19 @@ class Walk:
 
     def __call__(self, t: float, q: Array, v: Array) -> Array:
         walker, robot = self.walker, self.robot
+        if t < walker.standing:
+            share = min(1.0, 1.5 * t / walker.standing)
+            com = self.middle + share * share * (3.0 - 2.0 * share) * (self.first - self.middle)
+            return self.record.keep(t, self.stand(q, v, com=com, pelvis=LEVEL))
+        t, begun = t - walker.standing, t
         step, since = divmod(t + 0.5 * PERIOD, walker.step)
         stance = int(step) % 2
         other = 1 - stance
         center, soles = sl.center_of_mass(robot, q), self.soles(q)
         velocity = sl.centroidal_momentum(robot, q, v)[:3] / robot.total_mass
-        speed = self.speed * min(1.0, t / walker.slowest)
+        speed = self.speed * min(1.0, t / walker.gathering)
         self.wanted = self.wanted + speed * PERIOD
-        speed = speed + np.clip(self.wanted - center[:2], -0.2, 0.2)
+        speed = speed + np.clip(walker.homing * (self.wanted - center[:2]), -0.2, 0.2)
         targets = {f"{side}_sole": sl.Target((LEVEL, sole)) for side, sole in zip(SIDES, soles, strict=True)}
         if since < walker.double:
             self.start[other] = soles[other]
@@ -139,7 +149,7 @@ class Walk:
         down = np.repeat([stance == 0, stance == 1], 2)
         self.loads = sl.ramped(self.loads, down, PERIOD, walker.double)
         com = np.array([*center[:2], self.height])
-        return self.record.keep(t, self.control(q, v, com=com, pelvis=LEVEL, active=self.loads, **targets))
+        return self.record.keep(begun, self.control(q, v, com=com, pelvis=LEVEL, active=self.loads, **targets))
 
 
 def walk(
