@@ -140,7 +140,7 @@ class Walk:
             xi, side = self.pendulum.divergent(center, velocity), 1.0 - 2.0 * other
             foothold = self.pendulum.foothold(xi, soles[stance][:2], left, side, speed)
             away = foothold - soles[stance][:2]
-            away = np.array([np.clip(away[0], -0.5, 0.5), side * np.clip(side * away[1], 0.1, 0.5)])
+            away = np.array([np.clip(away[0], -0.5, 0.5), side * np.clip(side * away[1], 0.08, 0.65)])
             end = np.array([*(soles[stance][:2] + away), 0.0])
             way = swing(self.start[other], end, walker.clearance, (since - walker.double) / walker.single, walker.single)
             rates = np.zeros((2, 6))
