@@ -39,8 +39,8 @@ class Walker:
 
     robot: sl.Model
     half_foot: float  # m
-    single: float = 0.3  # s on one foot
-    double: float = 0.1  # s on both
+    single: float = 0.22  # s on one foot
+    double: float = 0.06  # s on both
     clearance: float = 0.12  # m
     standing: float = 1.5  # s before the first step
     gathering: float = 2.0  # s to come up to speed
