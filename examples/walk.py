@@ -44,7 +44,7 @@ class Walker:
     clearance: float = 0.12  # m
     standing: float = 1.5  # s before the first step
     gathering: float = 2.0  # s to come up to speed
-    homing: float = 0.3  # 1/s, how fast it comes back to where it should be
+    homing: float = 0.6  # 1/s, how fast it comes back to where it should be
 
     @property
     def step(self) -> float:
@@ -131,7 +131,7 @@ class Walk:
         velocity = sl.centroidal_momentum(robot, q, v)[:3] / robot.total_mass
         speed = self.speed * min(1.0, t / walker.gathering)
         self.wanted = self.wanted + speed * PERIOD
-        speed = speed + np.clip(walker.homing * (self.wanted - center[:2]), -0.2, 0.2)
+        speed = speed + np.clip(walker.homing * (self.wanted - center[:2]), -0.3, 0.3)
         targets = {f"{side}_sole": sl.Target((LEVEL, sole)) for side, sole in zip(SIDES, soles, strict=True)}
         if since < walker.double:
             self.start[other] = soles[other]

@@ -79,7 +79,8 @@ class OperationalSpaceControl:
     slack_weight: of what contacts miss, against tasks; contacts are soft.
     force_weight, torque_weight: of squares of forces (less those wanted) and torques.
     contact_damping: how fast contact points come to rest [1/s].
-    horizon, braking: joints keep their limits as if for so long [s], with decelerations of so much [rad/s^2, m/s^2].
+    horizon, braking: after so long, a few periods of control [s], joints can stop before their limits, with decelerations of
+        so much [rad/s^2, m/s^2].
 
     A quadruped that stands, and is to rise:
 
@@ -108,7 +109,7 @@ class OperationalSpaceControl:
         force_weight: float = 1e-5,
         torque_weight: float = 1e-6,
         contact_damping: float = 10.0,
-        horizon: float = 0.05,
+        horizon: float = 0.01,
         braking: float = 50.0,
     ) -> None:
         self.model, self.tasks = model, as_task_set(model, tasks)
