@@ -110,7 +110,7 @@ class OperationalSpaceControl:
         torque_weight: float = 1e-6,
         contact_damping: float = 10.0,
         horizon: float = 0.01,
-        braking: float = 50.0,
+        braking: float = 200.0,
     ) -> None:
         self.model, self.tasks = model, as_task_set(model, tasks)
         self.points = tuple(contact_point(model, contact) for contact in contacts)

@@ -62,8 +62,8 @@ ROUNDED = 10.0
 LIMIT_WEIGHT = 1e6
 """Of what accelerations miss their limits by."""
 
-FAR = 6.0
-"""Limits that ask for more than so many times `braking` are not near."""
+FAR = 2.0
+"""Limits that allow more than so many times `braking` are not near; nor do they ask for more."""
 
 WORK = ROWS.extended(
     **{group: fields for group, fields in PROGRAM.groups.items() if group != "one"},
@@ -369,6 +369,8 @@ def stopping(tree, k, q, v):
     up = fastest_towards(tree.high[k] - at, speed, brake, ahead, half)
     fastest = tree.fastest[k] + o
     low, high = (-minimum(down, fastest) - speed) * rate, (minimum(up, fastest) - speed) * rate
+    most = FAR * brake + o
+    low, high = minimum(low, most), maximum(high, -most)
     return minimum(low, high), maximum(low, high)
 
 
