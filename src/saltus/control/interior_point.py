@@ -347,7 +347,7 @@ def find_slope(p, n, nf, first, size):
     times_hessian(p, n, first, x, g)
     for r in range(nf):
         row = tail(p.general, r * first)
-        g[first + r] = dot(row, x, first) + p.give[first + r] * ld(l, first + r)
+        g[first + r] = dot(row, x, first) - p.give[first + r] * ld(l, first + r)
         for j in range(0, first, 4):
             st(g, j, ld(g, j, Quad) + ld(row, j, Quad) * ld(l, first + r))
 

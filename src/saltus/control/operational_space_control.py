@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +21,7 @@ from saltus.control.tasks import AnyTask
 from saltus.control.whole_body import _whole_body
 from saltus.kernel.gpu_arrays import to_device
 from saltus.model.checks import ModelError
+from saltus.model.joints import JointKind
 from saltus.model.model import Model
 from saltus.simulation.task_space import motors_of
 
@@ -79,7 +81,8 @@ class OperationalSpaceControl:
     slack_weight: of what contacts miss, against tasks; contacts are soft.
     force_weight, torque_weight: of squares of forces (less those wanted) and torques.
     contact_damping: how fast contact points come to rest [1/s].
-    horizon, braking: joints keep their limits as if for so long [s], with decelerations of so much [rad/s^2, m/s^2].
+    horizon, braking: after so long, a few periods of control [s], joints can stop before their limits, with decelerations of
+        so much [rad/s^2, m/s^2].
 
     A quadruped that stands, and is to rise:
 
@@ -105,11 +108,11 @@ class OperationalSpaceControl:
         motors: Sequence[int] | None = None,
         limited: Sequence[str] | None = None,
         slack_weight: float = 1e3,
-        force_weight: float = 1e-6,
+        force_weight: float = 1e-5,
         torque_weight: float = 1e-6,
         contact_damping: float = 10.0,
-        horizon: float = 0.05,
-        braking: float = 50.0,
+        horizon: float = 0.01,
+        braking: float = 200.0,
     ) -> None:
         self.model, self.tasks = model, as_task_set(model, tasks)
         self.points = tuple(contact_point(model, contact) for contact in contacts)
@@ -125,7 +128,9 @@ class OperationalSpaceControl:
                 raise ModelError(
                     f"OperationalSpaceControl: {constraint.name!r} has rows of its own, which it cannot hold"
                 )
-        dofs = limited_dofs(model, limited)
+        constraints = [thinned(model, constraint) for constraint in constraints]
+        locked = {model.joints[c.joint_a].iv for c in constraints if is_lock(model, c)}
+        dofs = [k for k in limited_dofs(model, limited) if k not in locked]
         self.limited = tuple(joint.name for joint in model.joints for k in dofs if joint.iv == k and joint.nv == 1)
         typical = typical_delassus(model, tuple(constraints)) if constraints else 1.0
         self.problem = ControlledModel(
@@ -238,6 +243,17 @@ class OperationalSpaceControl:
         return words
 
 
+def ramped(loads: ArrayLike, active: ArrayLike, step: float, duration: float) -> Array:
+    """How much contacts hold, a step [s] later, on the way to `active` (..., nc): from 0 to 1 they take a duration [s].
+
+    >>> ramped([0.0, 1.0, 1.0], [1, 0, 1], step=0.01, duration=0.1)
+    array([0.1, 0.9, 1. ])
+    """
+    most = step / duration
+    loads = np.asarray(loads, float)
+    return np.asarray(loads + np.clip(np.asarray(active, float) - loads, -most, most))
+
+
 def joint_at(model: Model, dof: int) -> str:
     return next(joint.name for joint in model.joints if joint.iv <= dof < joint.iv + joint.nv)
 
@@ -255,6 +271,21 @@ def contact_point(model: Model, contact: Any) -> ContactPoint:
     along = np.cross(normal, np.cross(side, normal)) if normal[2] != 1.0 else np.array([1.0, 0.0, 0.0])
     along = along / np.linalg.norm(along)
     return ContactPoint(model.frame_index(frame), place, np.column_stack([along, np.cross(normal, along), normal]))
+
+
+def is_lock(model: Model, constraint: Constraint) -> bool:
+    """Whether it holds a joint of one axis."""
+    joint = model.joints[constraint.joint_a]
+    return joint.nv == 1 and constraint.joint_b == joint.parent
+
+
+def thinned(model: Model, constraint: Constraint) -> Constraint:
+    """A locked joint of one axis needs one row, about it or along it."""
+    if not is_lock(model, constraint):
+        return constraint
+    joint = model.joints[constraint.joint_a]
+    axis = int(np.argmax(np.abs(joint.axis))) + 3 * (joint.kind is not JointKind.PRISMATIC)
+    return replace(constraint, rows=(axis,))
 
 
 def limited_dofs(model: Model, names: Sequence[str] | None) -> list[int]:

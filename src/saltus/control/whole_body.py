@@ -62,8 +62,8 @@ ROUNDED = 10.0
 LIMIT_WEIGHT = 1e6
 """Of what accelerations miss their limits by."""
 
-FAR = 1.0
-"""Limits that ask for more than so many times `braking` are not near."""
+FAR = 2.0
+"""Limits that allow more than so many times `braking` are not near; nor do they ask for more."""
 
 WORK = ROWS.extended(
     **{group: fields for group, fields in PROGRAM.groups.items() if group != "one"},
@@ -373,14 +373,21 @@ def list_limits(tree, q, v, w):
 def stopping(tree, k, q, v):
     """Accelerations with which a joint stops before its ends, and keeps below its largest speed."""
     speed, at = ld(v, tree.limited[k]), ld(q, tree.limited_at[k])
-    o = zero(q)
-    rate, brake = 1.0 / tree.horizon[0], tree.braking[0]
-    above, below = at - tree.low[k], tree.high[k] - at
-    down = sqrt(2.0 * brake * maximum(above, o)) + minimum(above, o) * rate
-    up = sqrt(2.0 * brake * maximum(below, o)) + minimum(below, o) * rate
+    o, brake, ahead = zero(q), tree.braking[0], tree.horizon[0]
+    rate, half = 1.0 / ahead, 0.5 * brake * ahead
+    down = fastest_towards(at - tree.low[k], -speed, brake, ahead, half)
+    up = fastest_towards(tree.high[k] - at, speed, brake, ahead, half)
     fastest = tree.fastest[k] + o
     low, high = (-minimum(down, fastest) - speed) * rate, (minimum(up, fastest) - speed) * rate
+    most = FAR * brake + o
+    low, high = minimum(low, most), maximum(high, -most)
     return minimum(low, high), maximum(low, high)
+
+
+@kernel
+def fastest_towards(room, speed, brake, ahead, half):
+    """The speed v after the horizon from which a joint can still stop before its end: v^2 = 2 brake (room - way until then)."""
+    return sqrt(maximum(half * half + 2.0 * brake * (room - 0.5 * ahead * speed), lift(0.0, room))) - half
 
 
 @kernel
