@@ -169,11 +169,11 @@ def minimise(p, n, nf, nc, warm, scale, tolerance, most, begun, allowed):
     for iteration in range(most + 1):
         find_slope(p, n, nf, first, size)
         follow_slope(p, nc, first, size, nb)
-        dual, rows, gap, worth = judge(p, n, nf, nc, first, size, nb, scale, worth)
+        dual, rows, gap, slip, worth = judge(p, n, nf, nc, first, size, nb, scale, worth)
         stuck = select(less(FULL, length), select(less(0.5 * before, dual), one, o), o)
         settled = select(less(dual, lift(SMALL, o)), stuck, o)  # rounding allows no less
         before = dual
-        left = maximum(maximum(select(less(0.5, settled), o, dual), rows), gap)
+        left = maximum(maximum(select(less(0.5, settled), o, maximum(dual, slip)), rows), gap)
         going = select(less(tolerance, left), going, o)
         if iteration == most or not some(less(0.5, going)):
             break
@@ -396,7 +396,8 @@ def choose(condition, x, y):
 
 @kernel
 def judge(p, n, nf, nc, first, size, nb, scale, worth):
-    """What is left of the slope, of rows and of the gap, each as a share of what is there; and the largest worth.
+    """What is left of the slope, of rows, of the gap, and what that of the slope does to it, each as a share of what is there;
+    and the largest worth.
 
     Of the slope, what is there are slopes and multipliers, not what cancels in a slope, but for rounding."""
     o = zero(p.system)
@@ -422,9 +423,9 @@ def judge(p, n, nf, nc, first, size, nb, scale, worth):
         rest[z] = (ld(rest, z) - p.mu[c] * f.x) * p.open[c]
         rest[a] = (ld(rest, a) - f.y) * p.open[c]
         rest[b] = (ld(rest, b) - f.z) * p.open[c]
-    dual = o
+    dual = slip = o
     for j in range(n):
-        dual = maximum(dual, fabs(ld(rest, j)))
+        dual, slip = maximum(dual, fabs(ld(rest, j))), slip + ld(rest, j) * ld(x, j)
     rows = o
     for j in range(first, first + nf):
         largest_part = fabs(ld(x, j)) + 1e-30
@@ -437,7 +438,8 @@ def judge(p, n, nf, nc, first, size, nb, scale, worth):
     value = p.base[0] + 0.5 * half + linear
     here = maximum(fabs(value), maximum(fabs(cost), fabs(value - cost)))
     worth = maximum(worth, here)
-    return dual / most, rows, gap / maximum(here, ROUNDING * worth + 1e-30), worth
+    share = 1.0 / maximum(here, ROUNDING * worth + 1e-30)
+    return dual / most, rows, gap * share, fabs(slip) * share, worth
 
 
 @kernel

@@ -329,7 +329,7 @@ def fill_program(tree, q, v, active, friction, wanted, level, w, n, first, row):
         for j in range(i):
             st(H, i * first + j, ld(H, j * first + i))
     for i in range(first):
-        vector(w, COST, first + padded(rows))[i] = ld(h, i)
+        vector(w, COST, first + padded(rows))[i] = o
     w.base[0], w.base_cost[0] = o, o
     for k in range(limits):
         limited = w.near[k]
