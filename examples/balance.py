@@ -85,7 +85,9 @@ def wave(balance: Balance, t: float) -> tuple[dict[str, Any], Array]:
     up = swing(balance.hand, balance.hand + [0.1, -0.15, 0.7], 0.0, (t - 0.5) / 1.5, 1.5)
     w, size = 2.0 * np.pi, 0.15 * min(max(t - 2.0, 0.0), 1.0)  # once a second
     beat = np.array([np.sin(w * t), w * np.cos(w * t), -w * w * np.sin(w * t)])[:, None] * [0.0, size, 0.0]
-    target = sl.Target(up.position + beat[0], np.r_[up.velocity + beat[1], 0, 0, 0], np.r_[up.acceleration + beat[2], 0, 0, 0])
+    target = sl.Target(
+        up.position + beat[0], np.r_[up.velocity + beat[1], 0, 0, 0], np.r_[up.acceleration + beat[2], 0, 0, 0]
+    )
     return {"right_hand": target}, np.ones(2)
 
 
@@ -100,7 +102,9 @@ def one_foot(balance: Balance, t: float) -> tuple[dict[str, Any], Array]:
     foot = balance.soles[1].copy()
     lift = swing(foot[:3, 3], foot[:3, 3] + [0.05, 0.0, 0.2], 0.0, (t - 2.5) / 1.0, 1.0)
     foot[:3, 3] = lift.position
-    return {"com": sl.Target(shift.position, shift.velocity, shift.acceleration), "right_sole": foot}, np.array([1.0, t < 2.2])
+    return {"com": sl.Target(shift.position, shift.velocity, shift.acceleration), "right_sole": foot}, np.array(
+        [1.0, t < 2.2]
+    )
 
 
 @dataclass(frozen=True)

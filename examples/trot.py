@@ -75,7 +75,9 @@ class Trot:
                 down[list(moving)] = 0.0
                 for k in moving:
                     ahead = 0.5 * STEP * velocity[:2] + np.sqrt(center[2] / GRAVITY) * 0.5 * (velocity[:2] - speed)
-                    end = np.array([*(center[:2] + self.hips[k, :2] + ahead + velocity[:2] * (STEP - into)), self.places[k, 2]])
+                    end = np.array(
+                        [*(center[:2] + self.hips[k, :2] + ahead + velocity[:2] * (STEP - into)), self.places[k, 2]]
+                    )
                     way = swing(self.start[k], end, CLEARANCE, share, STEP - SHARED)
                     rates = np.zeros((2, 6))
                     rates[:, :3] = way.velocity, way.acceleration

@@ -29,7 +29,9 @@ PERIOD = 1e-3  # s between commands
 SIDES = "left", "right"
 FRICTION, TRUSTED = 0.6, 0.5
 """Of the ground, and what the controller takes it for."""
-CASSIE_FOOT = np.array([(0.090, 0.0, 0.0), (-0.048, 0.115, 0.0)])  # ends of the cylinder's lowest line, heel and toe [m]
+CASSIE_FOOT = np.array(
+    [(0.090, 0.0, 0.0), (-0.048, 0.115, 0.0)]
+)  # ends of the cylinder's lowest line, heel and toe [m]
 LEVEL = np.eye(3)
 
 
@@ -142,7 +144,9 @@ class Walk:
             away = foothold - soles[stance][:2]
             away = np.array([np.clip(away[0], -0.5, 0.5), side * np.clip(side * away[1], 0.08, 0.65)])
             end = np.array([*(soles[stance][:2] + away), 0.0])
-            way = swing(self.start[other], end, walker.clearance, (since - walker.double) / walker.single, walker.single)
+            way = swing(
+                self.start[other], end, walker.clearance, (since - walker.double) / walker.single, walker.single
+            )
             rates = np.zeros((2, 6))
             rates[:, :3] = way.velocity, way.acceleration
             targets[f"{SIDES[other]}_sole"] = sl.Target((LEVEL, way.position), *rates)
@@ -161,9 +165,7 @@ def walk(
     sim = sl.Simulator(robot, sl.Ground(friction=FRICTION), constraints=sl.model_loops(robot))
     pushes = [sl.Push("pelvis", (0.0, push * robot.total_mass / 0.1, 0.0), start=when, duration=0.1)] if push else []
     q = robot.reference_configurations["standing"]
-    motion = sim.rollout(
-        q, np.zeros(robot.nv), brain, duration=seconds, every=20, control_period=PERIOD, pushes=pushes
-    )
+    motion = sim.rollout(q, np.zeros(robot.nv), brain, duration=seconds, every=20, control_period=PERIOD, pushes=pushes)
     return motion, brain
 
 

@@ -178,7 +178,9 @@ def references(found: Case, q: Array, rng: np.random.Generator, size: float) -> 
     return given
 
 
-def check(found: Case, q: Array, v: Array, given: Array, active: Array, wanted: Array | None = None, **options: Any) -> Any:
+def check(
+    found: Case, q: Array, v: Array, given: Array, active: Array, wanted: Array | None = None, **options: Any
+) -> Any:
     """The controller's answers against the oracle's; the commands."""
     wanted = np.zeros((*active.shape, 3)) if wanted is None else wanted
     command = found.control(q, v, given, active=active, wanted=wanted, **options)
@@ -186,7 +188,9 @@ def check(found: Case, q: Array, v: Array, given: Array, active: Array, wanted: 
     motors = list(found.control.motors)
     assert (command.status == sl.QPStatus.SOLVED).all()
     M, H = parts["inertia"], parts["H"]
-    moved = np.einsum("bij,bj->bi", M, command.a) - np.einsum("bji,bj->bi", parts["J"], command.forces.reshape(len(q), -1))
+    moved = np.einsum("bij,bj->bi", M, command.a) - np.einsum(
+        "bji,bj->bi", parts["J"], command.forces.reshape(len(q), -1)
+    )
     left = moved - parts["rest"] - command.tau
     if H.shape[1]:  # what is left is what loops do
         free = np.eye(M.shape[-1]) - np.swapaxes(H, 1, 2) @ np.linalg.pinv(np.swapaxes(H, 1, 2), rcond=1e-10)

@@ -104,6 +104,9 @@ DOUBLE, UNIT, SINGLE_UNIT = 1e-9, 4e-16, 2e-7
 ROUNDING = 1e-12
 """What is left of a cost where all of it cancels."""
 
+NO_GAIN = 1e-18
+"""A cost that is none."""
+
 CANCELLED = 1e-4
 """How much of what cancels in a slope counts as what is there."""
 
@@ -427,7 +430,7 @@ def judge(p, n, nf, nc, first, size, nb, scale, worth):
         rows = maximum(rows, fabs(ld(g, j) - ld(x, j)) / largest_part)
     here = fabs(0.5 * half) + fabs(linear)
     worth = maximum(worth, here)
-    return dual / most, rows, gap / maximum(here, ROUNDING * worth + 1e-30), worth
+    return dual / most, rows, gap / maximum(here, ROUNDING * worth + NO_GAIN), worth
 
 
 @kernel

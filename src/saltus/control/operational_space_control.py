@@ -123,7 +123,9 @@ class OperationalSpaceControl:
         for constraint in constraints:
             constraint.check_model(model)
             if constraint.dofs:
-                raise ModelError(f"OperationalSpaceControl: {constraint.name!r} has rows of its own, which it cannot hold")
+                raise ModelError(
+                    f"OperationalSpaceControl: {constraint.name!r} has rows of its own, which it cannot hold"
+                )
         constraints = [thinned(model, constraint) for constraint in constraints]
         locked = {model.joints[c.joint_a].iv for c in constraints if is_lock(model, c)}
         dofs = [k for k in limited_dofs(model, limited) if k not in locked]
@@ -136,7 +138,8 @@ class OperationalSpaceControl:
         self.friction = np.broadcast_to(np.asarray(friction, float), count).copy()
         if (self.friction < 0).any() or not np.isfinite(self.friction).all():
             raise ModelError(f"OperationalSpaceControl: friction is {friction}, expected 0 or more")
-        self._all = np.ones(count), np.zeros((count, 3)), np.ones(self.problem.nc)
+        usual = self.friction, np.ones(count), np.zeros((count, 3)), np.ones(self.problem.nc)
+        self._usual = {letter: tuple(x.astype(letter) for x in usual) for letter in TOLERANCE}
         self._options: dict[Any, tuple[Any, Any]] = {}
 
     def __call__(
@@ -169,16 +172,14 @@ class OperationalSpaceControl:
             raise ValueError(f"OperationalSpaceControl: references as well as targets of {', '.join(targets)}")
         letter = "f" if getattr(q, "dtype", None) == np.float32 else "d"
         options, limits = self._chosen(letter, tolerance, max_iterations, max_time)
-        active, wanted, held = (
-            self._all[0] if active is None else active, self._all[1] if wanted is None else wanted, self._all[2],
-        )  # fmt: skip
-        mu = self.friction if friction is None else friction
-        inputs = (q, v, references, active, mu, wanted, held, options, limits)
+        friction_, active_, wanted_, held = self._usual[letter]
+        active = active_ if active is None else active
+        friction = friction_ if friction is None else friction
+        wanted = wanted_ if wanted is None else wanted
+        inputs = (q, v, references, active, friction, wanted, held, options, limits)
         return Command(*_whole_body.call(self.problem, inputs, None, on_invalid))
 
-    def _chosen(
-        self, letter: str, tolerance: float | None, most: int, max_time: float | None
-    ) -> tuple[Any, Array]:
+    def _chosen(self, letter: str, tolerance: float | None, most: int, max_time: float | None) -> tuple[Any, Array]:
         key = letter, tolerance, most, max_time
         found = self._options.get(key)
         if found is None:
@@ -246,7 +247,9 @@ def contact_point(model: Model, contact: Any) -> ContactPoint:
     place = np.zeros(3) if place is None else np.asarray(place, float)
     normal = np.array([0.0, 0.0, 1.0]) if normal is None else np.asarray(normal, float)
     if place.shape != (3,) or normal.shape != (3,) or not np.linalg.norm(normal) > 0:
-        raise ModelError(f"OperationalSpaceControl: a contact is {contact!r}, expected a frame, or (frame, place, normal)")
+        raise ModelError(
+            f"OperationalSpaceControl: a contact is {contact!r}, expected a frame, or (frame, place, normal)"
+        )
     normal = normal / np.linalg.norm(normal)
     side = np.eye(3)[int(np.argmin(np.abs(normal)))]
     along = np.cross(normal, np.cross(side, normal)) if normal[2] != 1.0 else np.array([1.0, 0.0, 0.0])

@@ -56,8 +56,11 @@ from saltus.model.joint_kernels import lift_vec
 from saltus.spatial.algebra import Force, Sym3, Vec3, cross, dot, power
 from saltus.spatial.inertia import Rigid
 
-ROUNDED = 10.0
+ROUNDED = 100.0
 """Of the tolerance: where rounding allows no less, that much is enough."""
+
+SLIGHT = 1.0
+"""A torque that is next to nothing [N m, N]: slopes are never seen as shares of less than it costs."""
 
 LIMIT_WEIGHT = 1e6
 """Of what accelerations miss their limits by."""
@@ -86,8 +89,15 @@ WORK = ROWS.extended(
 @declare(
     CONTROL_TABLES,
     inputs={
-        "q": "nq", "v": "nv", "references": "nref", "active": "mc", "friction": "mc", "wanted": "mc 3", "held": "nc",
-        "options": "2 int", "limits": "1",
+        "q": "nq",
+        "v": "nv",
+        "references": "nref",
+        "active": "mc",
+        "friction": "mc",
+        "wanted": "mc 3",
+        "held": "nc",
+        "options": "2 int",
+        "limits": "1",
     },
     outputs={"tau": "nv", "a": "nv", "forces": "mc 3", "slack": "mc 3", "missed": "ntr", "beyond": "ml", "report": "5"},
     work=WORK,
@@ -118,7 +128,7 @@ def _whole_body(
     for level in range(tree.nlevel):
         rows = fill_program(tree, q, v, active, friction, wanted, level, w, n, first, row)
         counted, dual, rest, gap, stopped, _ = minimise(
-            w, n, rows, tree.mc, level > 0, steepness(w, n, first, rows), ld(limits, 0), options[0], begun,
+            w, n, rows, tree.mc, level > 0, steepness(tree, w, n, first, rows), ld(limits, 0), options[0], begun,
             options[1] * 1024,
         )  # fmt: skip
         count, late = count + counted, maximum(late, stopped)
@@ -338,12 +348,12 @@ def add(K, k, x):
 
 
 @kernel
-def steepness(w, n, first, rows):
-    """The largest slope there is without any forces."""
+def steepness(tree, w, n, first, rows):
+    """A share of the largest slope there is without any forces."""
     h, most = vector(w, LINEAR, first + padded(rows)), zero(w.M)
     for i in range(n):
         most = maximum(most, fabs(ld(h, i)))
-    return most * 1e-2
+    return maximum(most * 1e-2, tree.torque_weight[0] * lift(SLIGHT, most))
 
 
 @kernel
