@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from saltus.arrays import Array, ArrayLike, OnInvalid, on_gpu, real_numbers
+from saltus.arrays import Array, ArrayLike, OnInvalid
 from saltus.constraints.constraint import Constraint
+from saltus.constraints.report import whole
 from saltus.constraints.scale import typical_delassus
 from saltus.control.control_tables import ContactPoint, ControlledModel, Settings
 from saltus.control.deadline import allowance
@@ -17,7 +18,6 @@ from saltus.control.quadratic_program import NOT_FINITE, QPStatus
 from saltus.control.task_tables import TaskSet, as_task_set
 from saltus.control.tasks import AnyTask
 from saltus.control.whole_body import _whole_body
-from saltus.constraints.report import whole
 from saltus.model.checks import ModelError
 from saltus.model.joints import JointKind
 from saltus.model.model import Model

@@ -6,8 +6,8 @@
 
 Accelerations and multipliers l of bilateral constraints (loops, locked springs) are affine in z = (u, f): by the sparse
 factors of M, column by column, and by those of the constraints' small Delassus matrix. What is left is a program of the size
-of z (interior_point.py). Contacts are soft (FCCQP, 10d): slack is what J_c a misses. Priorities one after the other: what the
-rows of one have reached, those of the next keep.
+of z (interior_point.py). Contacts are soft (FCCQP, 10d): slack is what J_c a misses. Priorities come one after the other: what
+the rows of one have reached, those of the next keep.
 
 | code | what | shape |
 |---|---|---|
@@ -27,7 +27,7 @@ from saltus.constraints.dense import factor_block, solve_block
 from saltus.constraints.system import AXES, BODIES, aim_rows, move_bodies, point_acceleration
 from saltus.control.cholesky import padded
 from saltus.control.control_tables import CONTROL_TABLES
-from saltus.control.interior_point import ENDLESS, LINEAR, PROGRAM, find_unit, minimise, vector
+from saltus.control.interior_point import LINEAR, PROGRAM, find_unit, minimise, vector
 from saltus.control.quadratic_program import DEADLINE, MAX_ITERATIONS, SOLVED
 from saltus.control.task_rows import ROWS, fill_tasks, first_origin
 from saltus.dynamics.crba import collect
@@ -107,8 +107,8 @@ def _whole_body(
     tree, q, v, references, active, friction, wanted, held, options, limits,
     w, tau, a, forces, slack, missed, beyond, report,
 ):  # fmt: skip
-    """`active`: how much of each contact holds, 0 to 1; `held`: which bilateral constraints do. `options`: the most iterations
-    a level, and ticks / 1024; `limits`: the tolerance."""
+    """`active`: how much of each contact holds, 0 to 1; `held`: which bilateral constraints do. `options`: the most
+    iterations a level, and ticks / 1024; `limits`: the tolerance."""
     begun, o = ticks(), zero(q)
     n = tree.mm + 3 * tree.mc
     first = padded(n)
@@ -270,7 +270,7 @@ def hold(tree, held, w, row):
 @kernel
 def stack(tree, active, w, first, row):
     """Rows of tasks, then of contacts, weighted."""
-    nv, V, B = tree.nv, w.response, w.stacked
+    V, B = w.response, w.stacked
     for r in range(tree.ntr):
         root = sqrt(tree.task_weight[r] + zero(V))
         if tree.task_dof[r] >= 0:
@@ -301,7 +301,7 @@ def stack_row(tree, w, J, r, s, root, row):
 @kernel
 def fill_program(tree, q, v, active, friction, wanted, level, w, n, first, row):
     """The program of a level; how many rows it has."""
-    H, V, B, o = w.hessian, w.response, w.stacked, zero(w.M)
+    H, V, o = w.hessian, w.response, zero(w.M)
     contacts = tree.ntr + 3 * tree.mc
     rows = list_limits(tree, q, v, w) if level == 0 else w.near_count[0]
     limits = rows + 0
@@ -386,7 +386,7 @@ def stopping(tree, k, q, v):
 
 @kernel
 def fastest_towards(room, speed, brake, ahead, half):
-    """The speed v after the horizon from which a joint can still stop before its end: v^2 = 2 brake (room - way until then)."""
+    """The speed v after the horizon from which a joint can still stop: v^2 = 2 brake (room - way until then)."""
     return sqrt(maximum(half * half + 2.0 * brake * (room - 0.5 * ahead * speed), lift(0.0, room))) - half
 
 
