@@ -44,8 +44,8 @@ def swing(start: Array, end: Array, height: float, share: float, duration: float
 class Pendulum:
     """Footsteps by which a linear inverted pendulum goes on as wanted: x'' = w^2 (x - p), p where it stands.
 
-    Its divergent part xi = x + x'/w runs away from p by e^(w t). A step that puts the foot where xi will be, less what xi has
-    to run away by until the next step, brings back any motion at once.
+    Its divergent part xi = x + x'/w runs away from p by e^(w t). A step that puts the foot where xi will be, less what xi
+    has to run away by until the next step, brings back any motion at once.
     """
 
     height: float  # m

@@ -1,5 +1,5 @@
-"""`OperationalSpaceControl` against the same program written down densely, with accelerations, torques, forces of contacts and
-of loops all as variables, and solved by Clarabel."""
+"""`OperationalSpaceControl` against the same program written down densely, and solved by Clarabel: accelerations, torques, forces
+of contacts and of loops are all variables there."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from saltus.control.operational_space_control import contact_point, limited_dofs
 from tests.control.qp_truth import conic
 from tests.control.whole_body_qps import Problem, point_rows
 
+OPTIMAL = 1e-7  # of costs: by how much they may be above Clarabel's
 LIMIT_WEIGHT = 1e6  # of what limited joints miss
 NORMALS = [0.2, -0.1, 1.0], [0.0, 0.0, 1.0], [0.0, 0.3, 1.0], [-0.2, 0.2, 1.0]
 
@@ -164,7 +165,7 @@ def program(
         lower[y], upper[y] = np.where(near, low[k], 0.0), np.where(near, high[k], 0.0)
         problems.append(Problem(Q, c, A, b, f.reshape(-1, 3), control.friction, lower, upper))
     parts = {"a": a, "u": u, "f": f}
-    parts |= {"inertia": inertia, "rest": rest, "J": J, "H": H, "turn": turn, "R": rows.R, "goal": rows.goal}
+    parts |= {"inertia": inertia, "rest": rest, "J": J, "H": H, "turn": turn, "R": rows.R, "root": np.sqrt(weight)}
     return problems, parts
 
 
@@ -178,12 +179,10 @@ def references(found: Case, q: Array, rng: np.random.Generator, size: float) -> 
     return given
 
 
-def check(
-    found: Case, q: Array, v: Array, given: Array, active: Array, wanted: Array | None = None, **options: Any
-) -> Any:
+def check(found: Case, q: Array, v: Array, given: Array, active: Array, wanted: Array | None = None) -> sl.Command:
     """The controller's answers against the oracle's; the commands."""
     wanted = np.zeros((*active.shape, 3)) if wanted is None else wanted
-    command = found.control(q, v, given, active=active, wanted=wanted, **options)
+    command = found.control(q, v, given, active=active, wanted=wanted)
     problems, parts = program(found, q, v, given, active, wanted)
     motors = list(found.control.motors)
     assert (command.status == sl.QPStatus.SOLVED).all()
@@ -202,9 +201,10 @@ def check(
         truth = conic(problem)
         mine = cost(problem, parts, command.a[k], command.tau[k][motors], command.forces[k])
         best = cost(problem, parts, *(truth.x[parts[x]] for x in "auf"))
-        assert mine <= best + 1e-7 * (1.0 + abs(best)), (k, mine, best)
-        scale = 1.0 + np.abs(truth.x[parts["a"]]).max()
-        np.testing.assert_allclose(parts["R"][k] @ command.a[k], parts["R"][k] @ truth.x[parts["a"]], atol=2e-3 * scale)
+        room = OPTIMAL * (1.0 + abs(best))
+        assert mine <= best + room, (k, mine, best)
+        apart = parts["root"] * (parts["R"][k] @ (command.a[k] - truth.x[parts["a"]]))
+        assert np.linalg.norm(apart) < 2.0 * np.sqrt(2.0 * room)  # the cost is so much convex
     return command
 
 
@@ -241,7 +241,7 @@ def test_limits_and_edges_are_hit() -> None:
     found = Case(control, [(frame, place, np.eye(3)) for frame, place, _ in points], [])
     q, v = states(found, 1, 0, 0.0)
     center = sl.center_of_mass(weak, q)
-    given = control.tasks.references(q, com=center + [0.3, 0.1, 0.3])
+    given = control.tasks.references(q, com=center + np.array([0.3, 0.1, 0.3]))
     command = check(found, q, v, given, np.ones((1, 4)))
     motors = list(control.motors)
     assert (np.abs(command.tau[:, motors]) <= weak.effort_limit[motors]).all()
@@ -274,7 +274,7 @@ def test_a_lower_priority_never_disturbs(levels: tuple[int, int, int]) -> None:
     q, v = states(found, 3, 2, 0.2)
     center = sl.center_of_mass(found.control.model, q)
     far = sl.integrate(found.control.model, q, np.full(found.control.model.nv, 0.3))
-    targets = {"com": center + [0.02, 0.01, 0.02]}
+    targets = {"com": center + np.array([0.02, 0.01, 0.02])}
     command = found.control(q, v, found.control.tasks.references(q, posture=far, **targets))
     by_itself = only(q, v, only.tasks.references(q, **targets))
     assert (command.status == 0).all() and (by_itself.status == 0).all()
@@ -326,10 +326,13 @@ def test_single_precision() -> None:
     found = case("quadruped")
     q, v = states(found, 3, 6, 0.1)
     given = references(found, q, np.random.default_rng(0), 0.02)
-    double = found.control(q, v, given)
     single = found.control(*(x.astype(np.float32) for x in (q, v, given)))
     assert single.tau.dtype == np.float32 and (single.status == 0).all()
-    np.testing.assert_allclose(single.tau, double.tau, atol=0.02 * np.abs(double.tau).max())
+    problems, parts = program(found, q, v, given, np.ones((3, 4)), np.zeros((3, 4, 3)))
+    for k, problem in enumerate(problems):
+        mine = cost(problem, parts, single.a[k], single.tau[k][list(found.control.motors)], single.forces[k])
+        best = conic(problem).objective
+        assert mine < best + 1e-3 * abs(best)
 
 
 def test_what_is_not_finite() -> None:

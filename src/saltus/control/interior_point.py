@@ -107,6 +107,9 @@ DOUBLE, UNIT, SINGLE_UNIT = 1e-9, 4e-16, 2e-7
 ROUNDING = 1e-12
 """What is left of a cost where all of it cancels."""
 
+NO_GAIN = 1e-18
+"""A cost that is none."""
+
 CANCELLED = 1e-4
 """How much of what cancels in a slope counts as what is there."""
 
@@ -438,7 +441,7 @@ def judge(p, n, nf, nc, first, size, nb, scale, worth):
     value = p.base[0] + 0.5 * half + linear
     here = maximum(fabs(value), maximum(fabs(cost), fabs(value - cost)))
     worth = maximum(worth, here)
-    share = 1.0 / maximum(here, ROUNDING * worth + 1e-30)
+    share = 1.0 / maximum(here, ROUNDING * worth + NO_GAIN)
     return dual / most, rows, gap * share, fabs(slip) * share, worth
 
 

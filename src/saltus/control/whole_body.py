@@ -6,7 +6,7 @@
 
 Accelerations and multipliers l of bilateral constraints (loops, locked springs) are affine in z = (u, f): by the sparse
 factors of M, column by column, and by those of the constraints' small Delassus matrix. What is left is a program of the size
-of z (interior_point.py). Contacts are soft (FCCQP, 10d): slack is what J_c a misses. Priorities one after the other: what
+of z (interior_point.py). Contacts are soft (FCCQP, 10d): slack is what J_c a misses. Priorities come one after the other: what
 the rows of one have reached, those of the next keep.
 
 | code | what | shape |
@@ -56,8 +56,11 @@ from saltus.model.joint_kernels import lift_vec
 from saltus.spatial.algebra import Force, Sym3, Vec3, cross, dot, power
 from saltus.spatial.inertia import Rigid
 
-ROUNDED = 10.0
+ROUNDED = 100.0
 """Of the tolerance: where rounding allows no less, that much is enough."""
+
+SLIGHT = 1.0
+"""A torque that is next to nothing [N m, N]: slopes are never seen as shares of less than it costs."""
 
 LIMIT_WEIGHT = 1e6
 """Of what accelerations miss their limits by."""
@@ -104,8 +107,8 @@ def _whole_body(
     tree, q, v, references, active, friction, wanted, held, options, limits,
     w, tau, a, forces, slack, missed, beyond, report,
 ):  # fmt: skip
-    """`active`: how much of each contact holds, 0 to 1; `held`: which bilateral constraints do. `options`: the most iterations
-    a level, and ticks / 1024; `limits`: the tolerance."""
+    """`active`: how much of each contact holds, 0 to 1; `held`: which bilateral constraints do. `options`: the most
+    iterations a level, and ticks / 1024; `limits`: the tolerance."""
     begun, o = ticks(), zero(q)
     n = tree.mm + 3 * tree.mc
     first = padded(n)
@@ -125,7 +128,7 @@ def _whole_body(
     for level in range(tree.nlevel):
         rows = fill_program(tree, q, v, active, friction, wanted, level, w, n, first, row)
         counted, dual, rest, gap, stopped, _ = minimise(
-            w, n, rows, tree.mc, level > 0, steepness(w, n, first, rows), ld(limits, 0), options[0], begun,
+            w, n, rows, tree.mc, level > 0, steepness(tree, w, n, first, rows), ld(limits, 0), options[0], begun,
             options[1] * 1024,
         )  # fmt: skip
         count, late = count + counted, maximum(late, stopped)
@@ -348,12 +351,12 @@ def add(K, k, x):
 
 
 @kernel
-def steepness(w, n, first, rows):
-    """The largest slope there is without any forces."""
+def steepness(tree, w, n, first, rows):
+    """A share of the largest slope there is without any forces."""
     h, most = vector(w, LINEAR, first + padded(rows)), zero(w.M)
     for i in range(n):
         most = maximum(most, fabs(ld(h, i)))
-    return most * 1e-2
+    return maximum(most * 1e-2, tree.torque_weight[0] * lift(SLIGHT, most))
 
 
 @kernel
@@ -386,7 +389,7 @@ def stopping(tree, k, q, v):
 
 @kernel
 def fastest_towards(room, speed, brake, ahead, half):
-    """The speed v after the horizon from which a joint can still stop before its end: v^2 = 2 brake (room - way until then)."""
+    """The speed v after the horizon from which a joint can still stop: v^2 = 2 brake (room - way until then)."""
     return sqrt(maximum(half * half + 2.0 * brake * (room - 0.5 * ahead * speed), lift(0.0, room))) - half
 
 
