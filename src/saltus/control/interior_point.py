@@ -428,7 +428,7 @@ def judge(p, n, nf, nc, first, size, nb, scale, worth):
         rest[b] = (ld(rest, b) - f.z) * p.open[c]
     dual = slip = o
     for j in range(n):
-        dual, slip = maximum(dual, fabs(ld(rest, j))), slip + ld(rest, j) * ld(x, j)
+        dual, slip = maximum(dual, fabs(ld(rest, j))), slip + fabs(ld(rest, j) * ld(x, j))
     rows = o
     for j in range(first, first + nf):
         largest_part = fabs(ld(x, j)) + 1e-30
@@ -442,7 +442,7 @@ def judge(p, n, nf, nc, first, size, nb, scale, worth):
     here = maximum(fabs(value), maximum(fabs(cost), fabs(value - cost)))
     worth = maximum(worth, here)
     share = 1.0 / maximum(here, ROUNDING * worth + NO_GAIN)
-    return dual / most, rows, gap * share, fabs(slip) * share, worth
+    return dual / most, rows, gap * share, slip * share, worth
 
 
 @kernel

@@ -333,7 +333,7 @@ def fill_program(tree, q, v, active, friction, wanted, level, w, n, first, row):
             st(H, i * first + j, ld(H, j * first + i))
     for i in range(first):
         vector(w, COST, first + padded(rows))[i] = o
-    w.base[0], w.base_cost[0] = o, o
+    w.base[0], w.base_cost[0] = missed_at_rest(tree, w, first, row, level), o
     for k in range(limits):
         limited = w.near[k]
         j, dof = first + k, tree.limited[limited]
@@ -415,6 +415,18 @@ def square(w, h, first, row, begin, end):
                 add(h, i + 1, four(Q)[0])
                 add(h, i + 2, four(R)[0])
                 add(h, i + 3, four(S)[0])
+
+
+@kernel
+def missed_at_rest(tree, w, first, row, level):
+    """What tasks and contacts cost while nothing pushes."""
+    cost = zero(w.M)
+    for r in range(tree.level_first[level], tree.level_end[level]):
+        cost = cost + ld(w.stacked, r * row + first) * ld(w.stacked, r * row + first)
+    for r in range(tree.ntr, tree.ntr + 3 * tree.mc):
+        if level == 0:
+            cost = cost + ld(w.stacked, r * row + first) * ld(w.stacked, r * row + first)
+    return 0.5 * cost
 
 
 @kernel
