@@ -102,6 +102,7 @@ WORK = ROWS.extended(
     outputs={"tau": "nv", "a": "nv", "forces": "mc 3", "slack": "mc 3", "missed": "ntr", "beyond": "ml", "report": "5"},
     work=WORK,
     inverts_inertia=True,
+    double_only=True,
 )
 def _whole_body(
     tree, q, v, references, active, friction, wanted, held, options, limits,
