@@ -116,7 +116,7 @@ CANCELLED = 1e-4
 PLACE, STEP, SLOPE, LINEAR, PULL, PULL_STEP, REST, INVERSE, COST, VECTORS = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9
 
 PROGRAM = Layout(
-    one={"unit": None, "base": None, "base_cost": None},
+    one={"unit": None, "base": None, "base_cost": None, "trifle": None},
     npk={"system": None},
     nph={"hessian": None},
     npg={"general": None},
@@ -441,7 +441,7 @@ def judge(p, n, nf, nc, first, size, nb, scale, worth):
     value = p.base[0] + 0.5 * half + linear
     here = maximum(fabs(value), maximum(fabs(cost), fabs(value - cost)))
     worth = maximum(worth, here)
-    share = 1.0 / maximum(here, ROUNDING * worth + NO_GAIN)
+    share = 1.0 / maximum(maximum(here, p.trifle[0]), ROUNDING * worth + NO_GAIN)
     return dual / most, rows, gap * share, slip * share, worth
 
 

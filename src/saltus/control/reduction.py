@@ -460,6 +460,7 @@ def reduce_cost(w, n, m, steps, first, size, Q, c):
     for j in range(n - steps):
         h[j] = ld(h, j) + ld(linear, j)
     w.base[0], w.base_cost[0] = base + base_cost, base_cost
+    w.trifle[0] = o
     for i in range(first):
         for j in range(i):
             st(H, i * first + j, ld(H, j * first + i))
