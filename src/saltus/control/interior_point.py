@@ -34,6 +34,7 @@ from saltus.control.cones import (
     NOTHING,
     Inverse,
     Scaling,
+    barrier_axes,
     barrier_block,
     circle,
     circle_solved,
@@ -63,7 +64,7 @@ from saltus.kernel import (
     ticks,
     zero,
 )
-from saltus.spatial.algebra import Vec3
+from saltus.spatial.algebra import Mat3, Vec3, transpose, turn_back
 
 ENDLESS = 1e20
 """Bounds beyond this are none."""
@@ -92,8 +93,11 @@ PUSH = 3e-4
 WARM = 1e-2
 """How much less of both if it starts from a solution of something similar."""
 
-ALIKE = 0.1
-"""Shares of multipliers that are nearly the same."""
+ALIKE, JUST_ALIKE = 0.1, 1e-3
+"""Shares of multipliers that are nearly the same, and but for rounding."""
+
+ENOUGH = 0.05
+"""The share of the gap that is allowed which steps aim at: barriers without work leave cones' places to rounding."""
 
 FULL = 0.9
 """From this length on a step should take most of what is left."""
@@ -122,7 +126,7 @@ PROGRAM = Layout(
         "bounded": int,
     },
     npc={
-        "mu": None, "open": None, "reaction": Vec3, "scaling": Scaling, "balance": Vec3, "inverse": Inverse, "second": Vec3, "change": Vec3,
+        "mu": None, "open": None, "reaction": Vec3, "scaling": Scaling, "axes": Mat3, "balance": Vec3, "inverse": Inverse, "second": Vec3, "change": Vec3,
         "fx": int, "fy": int, "fz": int,
     },
 )  # fmt: skip
@@ -149,10 +153,11 @@ def find_unit(p):
 
 @rolled
 @kernel
-def minimise(p, n, nf, nc, warm, scale, tolerance, most, begun, allowed):
+def minimise(p, n, nf, nc, warm, scale, tolerance, most, begun, allowed, evaluate, given):
     """From H, F, `LINEAR`, bounds, cones on, and where it is `warm` from x and multipliers on: their solution. Iterations, what is left of slope, rows and gap, and whether
     time was up: `allowed` ticks after `begun`, unless these are 0. `scale`: slopes are given as shares of what is there, and
-    of this."""
+    of this. In the end `evaluate` gives the slope without what rounding has left in H, unless it is None; from then on it is
+    that which counts."""
     first = padded(n)
     size = first + padded(nf)
     o = zero(p.system)
@@ -161,33 +166,39 @@ def minimise(p, n, nf, nc, warm, scale, tolerance, most, begun, allowed):
     if not warm:
         begin(p, n, nf, nc, first, size, nb)
     worth = enter(p, nf, nc, first, size, nb, warm)
-    count, going, before, length = o, one, lift(1e300, o), o
+    count, going, before, length = o, one, lift(1e30, o), o
     dual, rows, gap, late = o, o, o, o
-    for iteration in range(most + 1):
-        find_slope(p, n, nf, first, size)
+    iteration, last, exact = 0, most + 0, 0
+    while True:
+        if exact > 0:
+            evaluate(p, n, nf, first, size, nb, given)
+        else:
+            find_slope(p, n, nf, first, size)
         follow_slope(p, nc, first, size, nb)
         dual, rows, gap, worth = judge(p, n, nf, nc, first, size, nb, scale, worth)
         settled = select(less(FULL, length), select(less(0.5 * before, dual), one, o), o)  # rounding allows no less
         before = dual
         left = maximum(maximum(select(less(0.5, settled), o, dual), rows), gap)
         going = select(less(tolerance, left), going, o)
-        if iteration == most or not some(less(0.5, going)):
-            break
-        if allowed > 0 and ticks() - begun > allowed:
-            late = going
-            break
-        mu = measure(p, nc, nb)
-        assemble(p, n, nf, nc, first, size, nb, o, False)
-        find_step(p, n, nf, nc, first, size, nb, None)
-        longest = reach(p, nc, size, nb, None)
-        short = 1.0 - minimum(one, 1.0 / maximum(longest, one))
-        target = mu * short * short * short
-        find_step(p, n, nf, nc, first, size, nb, target)
-        longest = reach(p, nc, size, nb, target)
-        length = minimum(one, NEARLY / maximum(longest, lift(1e-30, o))) * going
-        length = select(less(o, length), length, o)
-        move(p, nf, nc, first, size, nb, length)
-        count = count + going
+        if iteration < last and allowed > 0 and ticks() - begun > allowed:
+            late, last = going, iteration
+        if iteration == last or not some(less(0.5, going)):
+            if evaluate is None or exact > 0:
+                break
+            exact, going, before = 1, one, lift(1e30, o)
+        else:
+            mu = measure(p, nc, nb)
+            assemble(p, n, nf, nc, first, size, nb, o, False, exact)
+            find_step(p, n, nf, nc, first, size, nb, None, exact)
+            longest = reach(p, nc, size, nb, None)
+            short = 1.0 - minimum(one, 1.0 / maximum(longest, one))
+            target = mu * maximum(short * short * short, ENOUGH * tolerance / maximum(gap, lift(NOTHING, o)))
+            find_step(p, n, nf, nc, first, size, nb, target, exact)
+            longest = reach(p, nc, size, nb, target)
+            length = minimum(one, NEARLY / maximum(longest, lift(1e-30, o))) * going
+            length = select(less(o, length), length, o)
+            move(p, nf, nc, first, size, nb, length)
+            count, iteration = count + going, iteration + 1
     return count, dual, rows, gap, late, nb
 
 
@@ -228,7 +239,7 @@ def begin(p, n, nf, nc, first, size, nb):
     total = o
     for i in range(n):
         total = total + ld(p.hessian, i * first + i)
-    assemble(p, n, nf, nc, first, size, nb, total * (START / max(n, 1)), True)
+    assemble(p, n, nf, nc, first, size, nb, total * (START / max(n, 1)), True, 0)
     for i in range(first):
         x[i] = -ld(h, i)
     for i in range(first, size):
@@ -363,9 +374,15 @@ def times_hessian(p, n, first, x, y):
 def follow_slope(p, nc, first, size, nb):
     """Multipliers of what is held by an end or a cone are what the slope asks for, where that is nearly what they are: steps
     lose what large numbers have in common."""
-    g, rest = vector(p, SLOPE, size), vector(p, REST, size)
+    g, rest, o = vector(p, SLOPE, size), vector(p, REST, size), zero(p.system)
     for k in range(nb):
         rest[p.bounded[k]] = ld(g, p.bounded[k])
+    for c in range(nc):  # across the edge: as much more of all
+        f = p.reaction[c]
+        across = f.y * f.y + f.z * f.z
+        more = (ld(g, p.fx[c]) * f.y + ld(g, p.fy[c]) * f.z) / (across + NOTHING) - 1.0
+        more = select(less(fabs(more), lift(JUST_ALIKE, o)), select(less(across, 0.5 * f.x * f.x), o, more), o)
+        p.reaction[c] = f * (1.0 + more)
     for c in range(nc):
         rest[p.fz[c]] = ld(g, p.fz[c]) - p.mu[c] * p.reaction[c].x
     for k in range(nb):
@@ -463,8 +480,9 @@ def measure(p, nc, nb):
 
 
 @kernel
-def assemble(p, n, nf, nc, first, size, nb, added, alone):
-    """The matrix and its factors. `alone`: without inequalities, but with `added` on the diagonal."""
+def assemble(p, n, nf, nc, first, size, nb, added, alone, turned):
+    """The matrix and its factors. `alone`: without inequalities, but with `added` on the diagonal. `turned`: forces along
+    the axes of their barriers."""
     K, H, o = p.system, p.hessian, zero(p.system)
     for i in range(n):
         for j in range(i // 4 * 4, first, 4):
@@ -502,7 +520,9 @@ def assemble(p, n, nf, nc, first, size, nb, added, alone):
             st(K, at, select(less(0.5, held), ld(K, at), -1.0 / maximum(stiff, lift(1e-25, o)) - p.give[j]))
     for c in range(nc):
         a, b, z, is_open = p.fx[c], p.fy[c], p.fz[c], p.open[c]
-        if not alone:
+        if turned > 0:
+            turn_block(p, c, size)
+        elif not alone:
             B = barrier_block(p.mu[c], p.scaling[c])
             add(K, a * size + a, B.xx * is_open)
             add(K, b * size + b, B.yy * is_open)
@@ -511,6 +531,46 @@ def assemble(p, n, nf, nc, first, size, nb, added, alone):
             add(K, min(a, z) * size + max(a, z), B.xz * is_open)
             add(K, min(b, z) * size + max(b, z), B.yz * is_open)
     factor(K, size, first, size, vector(p, INVERSE, size), LEAST)
+
+
+@kernel
+def turn_block(p, c, size):
+    """A force's rows and columns along its axes, and its barrier: beside that, little is left of what H knows of the other
+    axes unless they are those of the system."""
+    K, a, b, z = p.system, p.fx[c], p.fy[c], p.fz[c]
+    R, B = barrier_axes(p.mu[c], p.scaling[c], p.open[c], p.held[z])
+    p.axes[c] = R
+    for j in range(size):
+        if j != a and j != b and j != z:
+            k, e, i = upper_place(a, j, size), upper_place(b, j, size), upper_place(z, j, size)
+            found = R @ Vec3(ld(K, k), ld(K, e), ld(K, i))
+            st(K, k, found.x)
+            st(K, e, found.y)
+            st(K, i, found.z)
+    ab, az, bz = ld(K, upper_place(a, b, size)), ld(K, upper_place(a, z, size)), ld(K, upper_place(b, z, size))
+    aa, bb, zz = ld(K, a * size + a), ld(K, b * size + b), ld(K, z * size + z)
+    M = R @ Mat3(aa, ab, az, ab, bb, bz, az, bz, zz) @ transpose(R)
+    st(K, a * size + a, M.xx + B.xx)
+    st(K, b * size + b, M.yy + B.yy)
+    st(K, z * size + z, M.zz + B.zz)
+    st(K, upper_place(a, b, size), M.xy + B.xy)
+    st(K, upper_place(a, z, size), M.xz + B.xz)
+    st(K, upper_place(b, z, size), M.yz + B.yz)
+
+
+@kernel
+def upper_place(i, j, size):
+    return min(i, j) * size + max(i, j)
+
+
+@kernel
+def turn_forces(p, nc, d, back):
+    """Forces in d along the axes of their barriers; or `back`."""
+    for c in range(nc):
+        a, b, z, R = p.fx[c], p.fy[c], p.fz[c], p.axes[c]
+        f = Vec3(ld(d, a), ld(d, b), ld(d, z))
+        f = turn_back(R, f) if back else R @ f
+        d[a], d[b], d[z] = f.x, f.y, f.z
 
 
 @kernel
@@ -549,7 +609,7 @@ def cone_pull(p, c, target):
 
 
 @kernel
-def find_step(p, n, nf, nc, first, size, nb, target):
+def find_step(p, n, nf, nc, first, size, nb, target, turned):
     """Newton's step towards products s z of `target`."""
     o = zero(p.system)
     x, g, d, l = vector(p, PLACE, size), vector(p, SLOPE, size), vector(p, STEP, size), vector(p, PULL, size)
@@ -573,7 +633,11 @@ def find_step(p, n, nf, nc, first, size, nb, target):
             add(d, p.fx[c], f.y * p.open[c])
             add(d, p.fy[c], f.z * p.open[c])
             add(d, p.fz[c], f.x * p.mu[c] * p.open[c])
+    if turned > 0:
+        turn_forces(p, nc, d, False)
     solve(p, size, d)
+    if turned > 0:
+        turn_forces(p, nc, d, True)
     for k in range(nb):
         j = p.bounded[k]
         if j >= first:

@@ -25,12 +25,8 @@ from saltus.control.interior_point import (
     PROGRAM,
     PULL,
     SLOPE,
-    STEP,
     find_unit,
     minimise,
-    room,
-    solve,
-    times_hessian,
     vector,
 )
 from saltus.control.quadratic_program import DEADLINE, EMPTY, INFEASIBLE, MAX_ITERATIONS, PROBLEM, SOLVED, TABLES
@@ -47,9 +43,6 @@ from saltus.control.reduction import (
 )
 from saltus.kernel import Quad, declare, fabs, kernel, ld, less, lift, maximum, quad, select, some, sqrt, st, tail, ticks, zero
 from saltus.spatial.algebra import Vec3
-
-REFINED, WELL = 3, 10.0
-"""How often solutions are refined, at most; and how much better than the tolerance they should be before that."""
 
 SURE = 1e-6
 """The share by which equalities are missed that cannot be met."""
@@ -82,16 +75,11 @@ def _reduced_program(
     for j in range(n):
         scale = maximum(scale, fabs(ld(c, j)))
     warm = start_x is not None
-    count, _, _, _, late, nb = minimise(w, left, rows, nc, warm, scale, tolerance, options[0], begun, options[1] * 1024)
-    put_together(w, n, m, steps, alone, A, b, x)
-    fill_multipliers(w, n, nc, unbounded, steps, first, cones, z)
-    for turn in range(REFINED + 1):
-        accuracy = scale * tolerance * 1e-3
-        find_multipliers(w, n, m, nc, steps, operations, alone, first, size, cones, Q, c, A, x, y, z, accuracy)
-        if turn == REFINED or not some(less(tolerance, WELL * unsettled(w, n, c, z))):
-            break
-        refine(w, n, nc, nb, unbounded, steps, first, size, x, z)
-        meet_equalities(w, n, m, steps, alone, A, b, x)
+    given = n, m, steps, unbounded, operations, alone, Q, c, A, b, x, y, z, scale * tolerance * 1e-3
+    count, _, _, _, late, _ = minimise(
+        w, left, rows, nc, warm, scale, tolerance, options[0], begun, options[1] * 1024, evaluate, given
+    )
+    finish(w, n, nc, unbounded, steps, first, cones, z)
     st(report, 0, count)
     judge(w, n, m, nc, cones, Q, c, A, b, friction, lower, upper, tolerance, late, x, y, z, report)
 
@@ -180,23 +168,33 @@ def add_row(A, i, n, factor, x):
 
 
 @kernel
-def fill_multipliers(w, n, nc, unbounded, steps, first, cones, z):
-    """z of bounds and cones."""
+def evaluate(w, left, rows, first, size, nb, given):
+    """The slope along what is left, by the numbers that were given: x by the variables at hand, and y by the slope along
+    those that were taken out, multipliers of bounds counted. Rows are where these are."""
+    n, m, steps, unbounded, operations, alone, Q, c, A, b, x, y, z, accuracy = given
+    E, row, place, pull = w.eliminated, stride(n), vector(w, PLACE, size), vector(w, PULL, size)
+    put_together(w, n, m, steps, alone, A, b, x)
     for j in range(n):
         z[j] = zero(w.system)
     for s in range(unbounded, steps):
-        r = first + s - unbounded
-        z[w.order[s]] = w.above[r] - w.below[r]
-    for k in range(steps, n):
-        z[w.order[k]] = w.above[k - steps] - w.below[k - steps]
-    for k in range(nc):
-        f, a, b, j = w.reaction[k], cones[3 * k], cones[3 * k + 1], cones[3 * k + 2]
-        z[a], z[b], z[j] = ld(z, a) - f.y, ld(z, b) - f.z, ld(z, j) - w.mu[k] * f.x
+        r, v = first + s - unbounded, w.order[s]
+        pull[r] = w.above[r] - w.below[r]
+        z[v] = ld(pull, r)
+    find_multipliers(w, n, m, steps, operations, alone, first, size, Q, c, A, x, y, z, accuracy)
+    slope = vector(w, SLOPE, size)
+    for k in range(left):
+        slope[k] = w.slope[w.order[steps + k]]
+    for r in range(rows):
+        if r < steps - unbounded:
+            s = unbounded + r
+            slope[first + r] = ld(x, w.order[s]) - ld(E, w.pivot_row[s] * row + n)
+        else:
+            slope[first + r] = dot(tail(w.general, r * first), place, first)
 
 
 @kernel
-def find_multipliers(w, n, m, nc, steps, operations, alone, first, size, cones, Q, c, A, x, y, z, accuracy):
-    """y from the slope along the variables that were taken out; z of what is held; and what is left of the `slope`."""
+def find_multipliers(w, n, m, steps, operations, alone, first, size, Q, c, A, x, y, z, accuracy):
+    """y from the slope along the variables that were taken out; and the `slope` with it."""
     for i in range(n):
         curved = row_times(Q, i, n, x)
         st(w.slope, i, ld(c, i) + curved)
@@ -226,56 +224,27 @@ def find_multipliers(w, n, m, nc, steps, operations, alone, first, size, cones, 
         for i in range(m):
             y[i] = ld(y, i) + ld(w.right, i)
             add_row(A, i, n, ld(w.right, i), w.pulled)
+    for j in range(n):
+        st(w.slope, j, ld(w.slope, j) + ld(w.pulled, j))
+
+
+@kernel
+def finish(w, n, nc, unbounded, steps, first, cones, z):
+    """z of bounds and cones, that of what is held such that nothing is left of the slope; and what is left of all."""
     for k in range(steps, n):
         j = w.order[k]
-        z[j] = select(less(0.5, w.held[k - steps]), -ld(w.slope, j) - ld(w.pulled, j), ld(z, j))
+        z[j] = select(less(0.5, w.held[k - steps]), -ld(w.slope, j), w.above[k - steps] - w.below[k - steps])
+    for k in range(nc):
+        f, a, b, j = w.reaction[k], cones[3 * k], cones[3 * k + 1], cones[3 * k + 2]
+        z[a], z[b] = add_unless_held(w, a, steps, z, -f.y), add_unless_held(w, b, steps, z, -f.z)
+        z[j] = add_unless_held(w, j, steps, z, -w.mu[k] * f.x)
     for j in range(n):
-        st(w.slope, j, ld(w.slope, j) + ld(w.pulled, j) + ld(z, j))
+        st(w.slope, j, ld(w.slope, j) + ld(z, j))
 
 
 @kernel
-def unsettled(w, n, c, z):
-    """What is left of the slope, as a share of what there is for sure."""
-    steep, most = zero(w.system), lift(1e-30, zero(w.system))
-    for j in range(n):
-        steep = maximum(steep, fabs(w.slope[j]))
-        most = maximum(most, maximum(fabs(ld(c, j)), fabs(ld(z, j))))
-    return steep / most
-
-
-@kernel
-def refine(w, n, nc, nb, unbounded, steps, first, size, x, z):
-    """A last step of Newton's method, for what rounding has left in H: by the slope of the problem as it was given. It may be
-    too small to be seen in x_N, but not in all of x_B."""
-    E, row, o, left = w.eliminated, stride(n), zero(w.system), n - steps
-    d, ahead = vector(w, STEP, size), vector(w, SLOPE, size)
-    for k in range(size):
-        d[k] = -w.slope[w.order[steps + k]] if k < left else o
-    for s in range(unbounded, steps):
-        there = ld(vector(w, PLACE, size), first + s - unbounded) + ld(E, w.pivot_row[s] * row + n)
-        d[first + s - unbounded] = there - ld(x, w.order[s])
-    solve(w, size, d)
-    share = room(w, nc, size, first, nb, d)
-    for k in range(size):
-        d[k] = select(less(o, share), ld(d, k) * share, o)
-    for k in range(first):
-        vector(w, PLACE, size)[k] = ld(vector(w, PLACE, size), k) + ld(d, k)
-        ahead[k] = o
-    times_hessian(w, left, first, d, ahead)
-    for k in range(left):
-        j = w.order[steps + k]
-        bent = w.slope[j] + ld(ahead, k)
-        for s in range(unbounded, steps):
-            r = first + s - unbounded
-            bent = bent + ld(w.general, (s - unbounded) * first + k) * ld(d, r)
-        x[j] = ld(x, j) + ld(d, k)
-        z[j] = select(less(o, fabs(ld(z, j))), ld(z, j) - bent, o)
-    for s in range(steps):
-        x[w.order[s]] = ld(x, w.order[s]) - along(tail(E, w.pivot_row[s] * row + steps), d, left)
-        if s >= unbounded:
-            z[w.order[s]] = ld(z, w.order[s]) + ld(d, first + s - unbounded)
-    for k in range(first, size):
-        vector(w, PULL, size)[k] = ld(vector(w, PULL, size), k) + ld(d, k)
+def add_unless_held(w, j, steps, z, x):
+    return ld(z, j) + x * (1.0 - w.held[w.position[j] - steps])
 
 
 @kernel
