@@ -19,6 +19,7 @@ same for x and multipliers. In packets all lanes go together, and those that are
 | `place`, `step` | (x, t), where rows have F x = t, and its change | N |
 | `slope` | (Hx + h + F'l, F x) | N |
 | `pull`, `pull_step` | l, of the rows, and its change | N |
+| `lost` | what rounding has taken off x in the last steps | N |
 | `COST`, `base`, `base_cost` | costs of the problem as it was given: 1/2 x'Hx + h'x + base, of which the linear part is COST'x + base_cost; what the gap is compared with | n |
 | `below`, `above` | z of both ends | N |
 | `inside`, `outside` | 1 / (s z) of both ends, 0 where there is none | N |
@@ -111,7 +112,7 @@ ROUNDING = 1e-12
 CANCELLED = 1e-4
 """How much of what cancels in a slope counts as what is there."""
 
-PLACE, STEP, SLOPE, LINEAR, PULL, PULL_STEP, REST, INVERSE, COST, VECTORS = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9
+PLACE, STEP, SLOPE, LINEAR, PULL, PULL_STEP, REST, INVERSE, COST, LOST, VECTORS = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10
 
 PROGRAM = Layout(
     one={"unit": None, "base": None, "base_cost": None},
@@ -167,15 +168,15 @@ def minimise(p, n, nf, nc, warm, scale, tolerance, most, begun, allowed, evaluat
         begin(p, n, nf, nc, first, size, nb)
     worth = enter(p, nf, nc, first, size, nb, warm)
     count, going, before, length = o, one, lift(1e30, o), o
-    dual, rows, gap, late = o, o, o, o
+    dual, rows, gap, late, steep = o, o, o, o, o
     iteration, last, exact = 0, most + 0, 0
     while True:
         if exact > 0:
-            evaluate(p, n, nf, first, size, nb, given)
+            steep = evaluate(p, n, nf, first, size, exact, given)
         else:
             find_slope(p, n, nf, first, size)
         follow_slope(p, nc, first, size, nb)
-        dual, rows, gap, worth = judge(p, n, nf, nc, first, size, nb, scale, worth)
+        dual, rows, gap, worth = judge(p, n, nf, nc, first, size, nb, scale, worth, exact, steep)
         settled = select(less(FULL, length), select(less(0.5 * before, dual), one, o), o)  # rounding allows no less
         before = dual
         left = maximum(maximum(select(less(0.5, settled), o, dual), rows), gap)
@@ -197,6 +198,9 @@ def minimise(p, n, nf, nc, warm, scale, tolerance, most, begun, allowed, evaluat
             longest = reach(p, nc, size, nb, target)
             length = minimum(one, NEARLY / maximum(longest, lift(1e-30, o))) * going
             length = select(less(o, length), length, o)
+            if exact > 0:
+                keep_lost(p, first, size, length, exact)
+                exact = 2
             move(p, nf, nc, first, size, nb, length)
             count, iteration = count + going, iteration + 1
     return count, dual, rows, gap, late, nb
@@ -408,8 +412,9 @@ def choose(condition, x, y):
 
 
 @kernel
-def judge(p, n, nf, nc, first, size, nb, scale, worth):
-    """What is left of the slope, of rows and of the gap, each as a share of what is there; and the largest worth.
+def judge(p, n, nf, nc, first, size, nb, scale, worth, exact, steep):
+    """What is left of the slope, of rows and of the gap, each as a share of what is there; and the largest worth. `steep`:
+    what is there of slopes, where that is known.
 
     Of the slope, what is there are slopes and multipliers, not what cancels in a slope, but for rounding."""
     o = zero(p.system)
@@ -450,7 +455,7 @@ def judge(p, n, nf, nc, first, size, nb, scale, worth):
     value = p.base[0] + 0.5 * half + linear
     here = maximum(fabs(value), maximum(fabs(cost), fabs(value - cost)))
     worth = maximum(worth, here)
-    return dual / most, rows, gap / maximum(here, ROUNDING * worth + 1e-30), worth
+    return dual / select(exact > 0, steep, most), rows, gap / maximum(here, ROUNDING * worth + 1e-30), worth
 
 
 @kernel
@@ -702,6 +707,17 @@ def room(p, nc, size, first, nb, d):
     for i in range(size):
         share = select(less(fabs(ld(d, i)), lift(ENDLESS, o)), share, o)
     return share
+
+
+@kernel
+def keep_lost(p, first, size, length, exact):
+    """What `move` cannot add to x, as it is too small: it may be seen in what depends on x."""
+    x, d, lost = vector(p, PLACE, size), vector(p, STEP, size), vector(p, LOST, size)
+    for i in range(first):
+        change = length * ld(d, i)
+        there = ld(x, i) + change
+        rest = change - (there - ld(x, i))
+        lost[i] = rest if exact == 1 else ld(lost, i) + rest
 
 
 @kernel

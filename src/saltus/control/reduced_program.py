@@ -21,6 +21,7 @@ from saltus.control.cholesky import dot, padded, total
 from saltus.control.cones import NOTHING
 from saltus.control.interior_point import (
     ENDLESS,
+    LOST,
     PLACE,
     PROGRAM,
     PULL,
@@ -168,12 +169,16 @@ def add_row(A, i, n, factor, x):
 
 
 @kernel
-def evaluate(w, left, rows, first, size, nb, given):
+def evaluate(w, left, rows, first, size, exact, given):
     """The slope along what is left, by the numbers that were given: x by the variables at hand, and y by the slope along
-    those that were taken out, multipliers of bounds counted. Rows are where these are."""
+    those that were taken out, multipliers of bounds counted; and the largest part of slopes. Rows are where these are."""
     n, m, steps, unbounded, operations, alone, Q, c, A, b, x, y, z, accuracy = given
     E, row, place, pull = w.eliminated, stride(n), vector(w, PLACE, size), vector(w, PULL, size)
     put_together(w, n, m, steps, alone, A, b, x)
+    if exact > 1:
+        for s in range(steps):
+            lost = along(tail(E, w.pivot_row[s] * row + steps), vector(w, LOST, size), left)
+            x[w.order[s]] = ld(x, w.order[s]) - lost
     for j in range(n):
         z[j] = zero(w.system)
     for s in range(unbounded, steps):
@@ -190,6 +195,10 @@ def evaluate(w, left, rows, first, size, nb, given):
             slope[first + r] = ld(x, w.order[s]) - ld(E, w.pivot_row[s] * row + n)
         else:
             slope[first + r] = dot(tail(w.general, r * first), place, first)
+    steep = lift(1e-30, zero(w.system))
+    for j in range(n):
+        steep = maximum(steep, maximum(fabs(ld(c, j)), maximum(fabs(ld(w.bent, j)), fabs(ld(w.pulled, j)))))
+    return steep
 
 
 @kernel
