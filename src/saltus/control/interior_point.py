@@ -97,8 +97,11 @@ WARM = 1e-2
 ALIKE, JUST_ALIKE = 0.1, 1e-3
 """Shares of multipliers that are nearly the same, and but for rounding."""
 
-ENOUGH = 0.05
+ENOUGH = 0.02
 """The share of the gap that is allowed which steps aim at: barriers without work leave cones' places to rounding."""
+
+CLOSE = 10.0
+"""How much closer than the tolerance gaps are brought: multipliers miss by the root of them."""
 
 FULL = 0.9
 """From this length on a step should take most of what is left."""
@@ -179,7 +182,7 @@ def minimise(p, n, nf, nc, warm, scale, tolerance, most, begun, allowed, evaluat
         dual, rows, gap, worth = judge(p, n, nf, nc, first, size, nb, scale, worth, exact, steep)
         settled = select(less(FULL, length), select(less(0.5 * before, dual), one, o), o)  # rounding allows no less
         before = dual
-        left = maximum(maximum(select(less(0.5, settled), o, dual), rows), gap)
+        left = maximum(maximum(select(less(0.5, settled), o, dual), rows), CLOSE * gap)
         going = select(less(tolerance, left), going, o)
         if iteration < last and allowed > 0 and ticks() - begun > allowed:
             late, last = going, iteration
