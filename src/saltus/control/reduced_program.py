@@ -26,6 +26,7 @@ from saltus.control.interior_point import (
     PROGRAM,
     PULL,
     SLOPE,
+    STEP,
     find_unit,
     minimise,
     vector,
@@ -44,6 +45,9 @@ from saltus.control.reduction import (
 )
 from saltus.kernel import Quad, declare, fabs, kernel, ld, less, lift, maximum, quad, select, some, sqrt, st, tail, ticks, zero
 from saltus.spatial.algebra import Vec3
+
+SHARED = 2
+"""How often what is left of slopes is shared out."""
 
 SURE = 1e-6
 """The share by which equalities are missed that cannot be met."""
@@ -80,7 +84,8 @@ def _reduced_program(
     count, _, _, _, late, _ = minimise(
         w, left, rows, nc, warm, scale, tolerance, options[0], begun, options[1] * 1024, evaluate, given
     )
-    finish(w, n, nc, unbounded, steps, first, cones, z)
+    fill_multipliers(w, n, nc, steps, cones, z)
+    share_slope(w, n, m, steps, operations, alone, size, A, c, y, z, tolerance)
     st(report, 0, count)
     judge(w, n, m, nc, cones, Q, c, A, b, friction, lower, upper, tolerance, late, x, y, z, report)
 
@@ -238,7 +243,7 @@ def find_multipliers(w, n, m, steps, operations, alone, first, size, Q, c, A, x,
 
 
 @kernel
-def finish(w, n, nc, unbounded, steps, first, cones, z):
+def fill_multipliers(w, n, nc, steps, cones, z):
     """z of bounds and cones, that of what is held such that nothing is left of the slope; and what is left of all."""
     for k in range(steps, n):
         j = w.order[k]
@@ -249,6 +254,36 @@ def finish(w, n, nc, unbounded, steps, first, cones, z):
         z[j] = add_unless_held(w, j, steps, z, -w.mu[k] * f.x)
     for j in range(n):
         st(w.slope, j, ld(w.slope, j) + ld(z, j))
+
+
+@kernel
+def share_slope(w, n, m, steps, operations, alone, size, A, c, y, z, tolerance):
+    """What is left of the slope, all of it along variables that were not taken out, given by y in small parts to those that
+    were: where these depend on others by large numbers it stems from the rounding of their own places."""
+    E, row, left, steep, most = w.eliminated, stride(n), n - steps, zero(w.system), lift(1e-30, zero(w.system))
+    for j in range(n):
+        steep = maximum(steep, fabs(w.slope[j]))
+        most = maximum(most, maximum(fabs(ld(c, j)), maximum(fabs(ld(w.bent, j)), fabs(ld(z, j)))))
+    if some(less(tolerance * most, steep)):
+        clear_right(w, m)
+        d = vector(w, STEP, size)
+        for k in range(size):
+            d[k] = w.slope[w.order[steps + k]] if k < left else zero(w.system)
+        for turn in range(SHARED):
+            for s in range(steps):
+                i = w.pivot_row[s]
+                T = tail(E, i * row + steps)
+                part = -along(T, d, left) / (1.0 + along(T, T, left))
+                add_row(T, 0, left, part, d)
+                st(w.right, i, ld(w.right, i) + part)
+        backward(w, m, operations, alone)
+        for j in range(n):
+            st(w.slope, j, ld(w.slope, j) - ld(w.pulled, j))
+        for i in range(m):
+            y[i] = ld(y, i) + ld(w.right, i)
+            add_row(A, i, n, ld(w.right, i), w.pulled)
+        for j in range(n):
+            st(w.slope, j, ld(w.slope, j) + ld(w.pulled, j))
 
 
 @kernel
