@@ -91,6 +91,9 @@ START, APART, INNER = 1e-6, 0.1, 0.9
 PUSH = 3e-4
 """The work of barriers at the start, beside that of the slope."""
 
+NOTHING_WORTH = 1e-12
+"""The least that there is to be gained."""
+
 WARM = 1e-2
 """How much less of both if it starts from a solution of something similar."""
 
@@ -275,6 +278,7 @@ def enter(p, nf, nc, first, size, nb, warm):
     worth = o
     for i in range(first):
         worth = worth + fabs(ld(x, i) * ld(g, i)) + 0.5 * fabs(ld(x, i) * ld(h, i))
+    worth = maximum(worth, lift(NOTHING_WORTH, o))
     push(p, nc, size, nb, worth * PUSH * WARM if warm else worth * PUSH, warm)
     return worth
 

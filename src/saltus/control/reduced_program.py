@@ -25,6 +25,7 @@ from saltus.control.interior_point import (
     PLACE,
     PROGRAM,
     PULL,
+    REST,
     SLOPE,
     STEP,
     find_unit,
@@ -65,8 +66,8 @@ def _reduced_program(
     """`options`: the most iterations, and ticks of the clock / 1024; `limits`: the tolerance."""
     n, m, nc, begun = tree.sn, tree.sm, tree.sk, ticks()
     find_unit(w)
-    free, bounded = order_columns(w, n, lower, upper, cones, nc)
-    steps, alone, unbounded = eliminate(w, n, m, A, b, free, bounded)
+    free, bounded, loaded = order_columns(w, n, lower, upper, cones, friction, nc)
+    steps, alone, unbounded = eliminate(w, n, m, A, b, free, bounded, loaded)
     left = n - steps
     first = padded(left)
     rows, taken, operations = keep_rows(w, n, m, unbounded, steps, first, lower, upper)
@@ -179,6 +180,7 @@ def evaluate(w, left, rows, first, size, exact, given):
     those that were taken out, multipliers of bounds counted; and the largest part of slopes. Rows are where these are."""
     n, m, steps, unbounded, operations, alone, Q, c, A, b, x, y, z, accuracy = given
     E, row, place, pull = w.eliminated, stride(n), vector(w, PLACE, size), vector(w, PULL, size)
+    slope = vector(w, SLOPE, size)
     put_together(w, n, m, steps, alone, A, b, x)
     if exact > 1:
         for s in range(steps):
@@ -190,16 +192,17 @@ def evaluate(w, left, rows, first, size, exact, given):
         r, v = first + s - unbounded, w.order[s]
         pull[r] = w.above[r] - w.below[r]
         z[v] = ld(pull, r)
+    taken = steps - unbounded
+    for r in range(taken, rows):  # with the work of what they cost
+        slope[first + r] = dot(tail(w.general, r * first), place, first)
+        off = ld(slope, first + r) - w.lower[first + r]
+        vector(w, REST, size)[first + r] = ld(pull, first + r) + w.stiff[r - taken] * off
     find_multipliers(w, n, m, steps, operations, alone, first, size, Q, c, A, x, y, z, accuracy)
-    slope = vector(w, SLOPE, size)
     for k in range(left):
         slope[k] = w.slope[w.order[steps + k]]
-    for r in range(rows):
-        if r < steps - unbounded:
-            s = unbounded + r
-            slope[first + r] = ld(x, w.order[s]) - ld(E, w.pivot_row[s] * row + n)
-        else:
-            slope[first + r] = dot(tail(w.general, r * first), place, first)
+    for r in range(taken):
+        s = unbounded + r
+        slope[first + r] = ld(x, w.order[s]) - ld(E, w.pivot_row[s] * row + n)
     steep = lift(1e-30, zero(w.system))
     for j in range(n):
         steep = maximum(steep, maximum(fabs(ld(c, j)), maximum(fabs(ld(w.bent, j)), fabs(ld(w.pulled, j)))))
@@ -220,7 +223,7 @@ def find_multipliers(w, n, m, steps, operations, alone, first, size, Q, c, A, x,
             j = w.order[w.taken[i]]
             st(w.right, i, -ld(w.slope, j) - ld(z, j))
         elif w.kept[i] >= 0:
-            st(w.right, i, ld(vector(w, PULL, size), first + w.kept[i]))
+            st(w.right, i, ld(vector(w, REST, size), first + w.kept[i]))
     backward(w, m, operations, alone)
     for i in range(m):
         y[i] = ld(w.right, i)
