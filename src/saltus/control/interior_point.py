@@ -214,7 +214,7 @@ def minimise(p, n, nf, nc, warm, scale, tolerance, most, begun, allowed, evaluat
 
 @kernel
 def list_bounded(p, n, nf, first, nc):
-    """Lists the places that have ends; how many. Variables that cannot move have none, but are held."""
+    """Lists the places that have ends, and all rows; how many. Variables that cannot move have none, but are held."""
     o = zero(p.system)
     one = lift(1.0, o)
     for c in range(nc):
@@ -233,7 +233,7 @@ def list_bounded(p, n, nf, first, nc):
         p.held[j] = held
         p.has_lower[j] = select(less(-ENDLESS, low), 1.0 - held, o)
         p.has_upper[j] = select(less(high, ENDLESS), 1.0 - held, o)
-        if some(less(0.5, held + p.has_lower[j] + p.has_upper[j])):
+        if k >= n or some(less(0.5, held + p.has_lower[j] + p.has_upper[j])):
             p.bounded[nb] = j
             nb = nb + 1
         else:
@@ -326,7 +326,7 @@ def push(p, nc, size, nb, work, warm):
     for k in range(nb):
         j = p.bounded[k]
         low, high = to_lower(p, j, ld(x, j)), to_upper(p, j, ld(x, j))
-        below, above = mu / (low + 1.0 - p.has_lower[j]), mu / (high + 1.0 - p.has_upper[j])
+        below, above = mu / (low + (1.0 - p.has_lower[j])), mu / (high + (1.0 - p.has_upper[j]))
         if warm:
             below, above = maximum(below, p.below[j]), maximum(above, p.above[j])
         p.below[j], p.above[j] = below * p.has_lower[j], above * p.has_upper[j]
@@ -452,7 +452,8 @@ def judge(p, n, nf, nc, first, size, nb, scale, worth, exact, steep):
         dual = maximum(dual, fabs(ld(rest, j)))
     rows = o
     for j in range(first, first + nf):
-        largest_part = fabs(ld(x, j)) + 1e-30
+        ends = maximum(p.has_lower[j] * fabs(p.lower[j]), p.has_upper[j] * fabs(p.upper[j]))
+        largest_part = maximum(fabs(ld(x, j)), ends) + 1e-30
         for i in range(n):
             largest_part = maximum(largest_part, fabs(ld(p.general, (j - first) * first + i) * ld(x, i)))
         rows = maximum(rows, fabs(ld(g, j) - ld(x, j)) / largest_part)
@@ -477,7 +478,7 @@ def measure(p, nc, nb):
         here, there = p.has_lower[j], p.has_upper[j]
         p.room_below[j], p.room_above[j] = to_lower(p, j, at), to_upper(p, j, at)
         low, high = p.room_below[j] * below, p.room_above[j] * above
-        p.inside[j], p.outside[j] = here / (low + 1.0 - here), there / (high + 1.0 - there)
+        p.inside[j], p.outside[j] = here / (low + (1.0 - here)), there / (high + (1.0 - there))
         work, ends = work + low + high, ends + here + there
     for c in range(nc):
         s, is_open = slack(p, c, x), p.open[c]
@@ -703,12 +704,12 @@ def room(p, nc, size, first, nb, d):
         j = p.bounded[k]
         if j < first:
             low, high, ds = to_lower(p, j, ld(x, j)), to_upper(p, j, ld(x, j)), ld(d, j)
-            nearest_low, nearest_high = low + 1.0 - p.has_lower[j], high + 1.0 - p.has_upper[j]
+            nearest_low, nearest_high = low + (1.0 - p.has_lower[j]), high + (1.0 - p.has_upper[j])
             longest = maximum(longest, -ds * p.has_lower[j] / nearest_low)
             longest = maximum(longest, ds * p.has_upper[j] / nearest_high)
     for c in range(nc):
         s = slack(p, c, x)
-        s = Vec3(s.x + 1.0 - p.open[c], s.y, s.z)
+        s = Vec3(s.x + (1.0 - p.open[c]), s.y, s.z)
         longest = maximum(longest, way_out(inverted(s, p.unit[0]), slack(p, c, d)) * p.open[c])
     share = minimum(lift(1.0, o), NEARLY / maximum(longest, lift(NOTHING, o)))
     for i in range(size):
