@@ -35,6 +35,7 @@ from saltus.constraints.specialise import specialise
 from saltus.control.fccqp import fccqp
 from saltus.control.inverse_kinematics import Reach, Reached, inverse_kinematics
 from saltus.control.kinematic_trajectory import KinematicTrajectory, kinematic_trajectory
+from saltus.control.operational_space_control import Command, OperationalSpaceControl, ramped
 from saltus.control.quadratic_program import QPResiduals, QPSolution, QPStatus
 from saltus.control.task_rows import TaskRows, task_rows
 from saltus.control.task_tables import Target, TaskSet
@@ -188,6 +189,7 @@ __all__ = [
     "ModelError",
     "MomentumTask",
     "Motion",
+    "OperationalSpaceControl",
     "OverTime",
     "PDTargets",
     "ParameterDerivatives",
@@ -276,6 +278,7 @@ __all__ = [
     "nonlinear_effects_derivatives",
     "passive_torques",
     "potential_energy",
+    "ramped",
     "random_configuration",
     "random_model",
     "rnea",

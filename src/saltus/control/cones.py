@@ -2,7 +2,8 @@
 
     s = (mu f_z, f_x, f_y) in the second-order cone,      s_0 >= |(s_1, s_2)|
 
-A pair of interior points s and z (of a force and of its multiplier) has one scaling W, symmetric, with W z = W^-1 s = lambda:
+A pair of interior points s and z (of a force and of its multiplier) has one scaling W, symmetric, with W z = W^-1 s =
+lambda:
 
     W = eta (w_0, w_1^T; w_1, I + w_1 w_1^T / (1 + w_0)),      W^-2 = eta^-2 (2 (J w)(J w)^T - J),      J = diag(1, -1, -1)
 

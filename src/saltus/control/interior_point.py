@@ -20,7 +20,7 @@ same for x and multipliers. In packets all lanes go together, and those that are
 | `slope` | (Hx + h + F'l, F x) | N |
 | `pull`, `pull_step` | l, of the rows, and its change | N |
 | `lost` | what rounding has taken off x in the last steps | N |
-| `COST`, `base`, `base_cost` | costs of the problem as it was given: 1/2 x'Hx + h'x + base, of which the linear part is COST'x + base_cost; what the gap is compared with | n |
+| `COST`, `base`, `base_cost` | of the costs 1/2 x'Hx + h'x + base as they were given, COST'x + base_cost are linear | n |
 | `below`, `above` | z of both ends | N |
 | `inside`, `outside` | 1 / (s z) of both ends, 0 where there is none | N |
 
@@ -109,11 +109,17 @@ CLOSE = 10.0
 FULL = 0.9
 """From this length on a step should take most of what is left."""
 
+SMALL = 1e-3
+"""What rounding leaves of a slope, at most."""
+
 DOUBLE, UNIT, SINGLE_UNIT = 1e-9, 4e-16, 2e-7
 """Single precision is what does not tell 1 from 1 + 1e-9; and the shares by which numbers are rounded."""
 
 ROUNDING = 1e-12
 """What is left of a cost where all of it cancels."""
+
+NO_GAIN = 1e-18
+"""A cost that is none."""
 
 CANCELLED = 1e-4
 """How much of what cancels in a slope counts as what is there."""
@@ -133,8 +139,8 @@ PROGRAM = Layout(
         "bounded": int,
     },
     npc={
-        "mu": None, "open": None, "reaction": Vec3, "scaling": Scaling, "axes": Mat3, "balance": Vec3, "inverse": Inverse, "second": Vec3, "change": Vec3,
-        "fx": int, "fy": int, "fz": int,
+        "mu": None, "open": None, "reaction": Vec3, "scaling": Scaling, "axes": Mat3, "balance": Vec3, "inverse": Inverse,
+        "second": Vec3, "change": Vec3, "fx": int, "fy": int, "fz": int,
     },
 )  # fmt: skip
 
@@ -182,10 +188,11 @@ def minimise(p, n, nf, nc, warm, scale, tolerance, most, begun, allowed, evaluat
         else:
             find_slope(p, n, nf, first, size)
         follow_slope(p, nc, first, size, nb)
-        dual, rows, gap, worth = judge(p, n, nf, nc, first, size, nb, scale, worth, exact, steep)
-        settled = select(less(FULL, length), select(less(0.5 * before, dual), one, o), o)  # rounding allows no less
+        dual, rows, gap, slip, worth = judge(p, n, nf, nc, first, size, nb, scale, worth, exact, steep)
+        stuck = select(less(FULL, length), select(less(0.5 * before, dual), one, o), o)
+        settled = select(less(dual, lift(SMALL, o)), stuck, o)  # rounding allows no less
         before = dual
-        left = maximum(maximum(select(less(0.5, settled), o, dual), rows), CLOSE * gap)
+        left = maximum(maximum(select(less(0.5, settled), o, maximum(dual, slip)), rows), CLOSE * gap)
         going = select(less(tolerance, left), going, o)
         if iteration < last and allowed > 0 and ticks() - begun > allowed:
             late, last = going, iteration
@@ -365,7 +372,7 @@ def find_slope(p, n, nf, first, size):
     times_hessian(p, n, first, x, g)
     for r in range(nf):
         row = tail(p.general, r * first)
-        g[first + r] = dot(row, x, first) + p.give[first + r] * ld(l, first + r)
+        g[first + r] = dot(row, x, first) - p.give[first + r] * ld(l, first + r)
         for j in range(0, first, 4):
             st(g, j, ld(g, j, Quad) + ld(row, j, Quad) * ld(l, first + r))
 
@@ -420,8 +427,8 @@ def choose(condition, x, y):
 
 @kernel
 def judge(p, n, nf, nc, first, size, nb, scale, worth, exact, steep):
-    """What is left of the slope, of rows and of the gap, each as a share of what is there; and the largest worth. `steep`:
-    what is there of slopes, where that is known.
+    """What is left of the slope, of rows, of the gap, and what that of the slope does to it, each as a share of what is there;
+    and the largest worth. `steep`: what is there of slopes, where that is known.
 
     Of the slope, what is there are slopes and multipliers, not what cancels in a slope, but for rounding."""
     o = zero(p.system)
@@ -447,9 +454,9 @@ def judge(p, n, nf, nc, first, size, nb, scale, worth, exact, steep):
         rest[z] = (ld(rest, z) - p.mu[c] * f.x) * p.open[c]
         rest[a] = (ld(rest, a) - f.y) * p.open[c]
         rest[b] = (ld(rest, b) - f.z) * p.open[c]
-    dual = o
+    dual = slip = o
     for j in range(n):
-        dual = maximum(dual, fabs(ld(rest, j)))
+        dual, slip = maximum(dual, fabs(ld(rest, j))), slip + fabs(ld(rest, j) * ld(x, j))
     rows = o
     for j in range(first, first + nf):
         ends = maximum(p.has_lower[j] * fabs(p.lower[j]), p.has_upper[j] * fabs(p.upper[j]))
@@ -463,7 +470,8 @@ def judge(p, n, nf, nc, first, size, nb, scale, worth, exact, steep):
     value = p.base[0] + 0.5 * half + linear
     here = maximum(fabs(value), maximum(fabs(cost), fabs(value - cost)))
     worth = maximum(worth, here)
-    return dual / select(exact > 0, steep, most), rows, gap / maximum(here, ROUNDING * worth + 1e-30), worth
+    share = 1.0 / maximum(here, ROUNDING * worth + NO_GAIN)
+    return dual / select(exact > 0, steep, most), rows, gap * share, slip * share, worth
 
 
 @kernel

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from saltus.arrays import Array, ArrayLike, OnInvalid, on_gpu, real_numbers
+from saltus.arrays import Array, ArrayLike, OnInvalid, on_gpu
 from saltus.constraints.constraint import Constraint
+from saltus.constraints.precision import in_double, is_single
+from saltus.constraints.report import whole
 from saltus.constraints.scale import typical_delassus
 from saltus.control.control_tables import ContactPoint, ControlledModel, Settings
 from saltus.control.deadline import allowance
@@ -16,13 +19,14 @@ from saltus.control.quadratic_program import NOT_FINITE, QPStatus
 from saltus.control.task_tables import TaskSet, as_task_set
 from saltus.control.tasks import AnyTask
 from saltus.control.whole_body import _whole_body
-from saltus.constraints.report import whole
+from saltus.kernel.gpu_arrays import to_device
 from saltus.model.checks import ModelError
+from saltus.model.joints import JointKind
 from saltus.model.model import Model
 from saltus.simulation.task_space import motors_of
 
-TOLERANCE = {"d": 1e-8, "f": 1e-4}
-"""Of what is left of slopes and gap, as shares, by the type of numbers."""
+TOLERANCE = 1e-8
+"""Of what is left of slopes and gap, as shares."""
 
 MAX_ITERATIONS = 40
 
@@ -77,7 +81,8 @@ class OperationalSpaceControl:
     slack_weight: of what contacts miss, against tasks; contacts are soft.
     force_weight, torque_weight: of squares of forces (less those wanted) and torques.
     contact_damping: how fast contact points come to rest [1/s].
-    horizon, braking: joints keep their limits as if for so long [s], with decelerations of so much [rad/s^2, m/s^2].
+    horizon, braking: after so long, a few periods of control [s], joints can stop before their limits, with decelerations of
+        so much [rad/s^2, m/s^2].
 
     A quadruped that stands, and is to rise:
 
@@ -103,11 +108,11 @@ class OperationalSpaceControl:
         motors: Sequence[int] | None = None,
         limited: Sequence[str] | None = None,
         slack_weight: float = 1e3,
-        force_weight: float = 1e-6,
+        force_weight: float = 1e-5,
         torque_weight: float = 1e-6,
         contact_damping: float = 10.0,
-        horizon: float = 0.05,
-        braking: float = 50.0,
+        horizon: float = 0.01,
+        braking: float = 200.0,
     ) -> None:
         self.model, self.tasks = model, as_task_set(model, tasks)
         self.points = tuple(contact_point(model, contact) for contact in contacts)
@@ -120,8 +125,12 @@ class OperationalSpaceControl:
         for constraint in constraints:
             constraint.check_model(model)
             if constraint.dofs:
-                raise ModelError(f"OperationalSpaceControl: {constraint.name!r} has rows of its own, which it cannot hold")
-        dofs = limited_dofs(model, limited)
+                raise ModelError(
+                    f"OperationalSpaceControl: {constraint.name!r} has rows of its own, which it cannot hold"
+                )
+        constraints = [thinned(model, constraint) for constraint in constraints]
+        locked = {model.joints[c.joint_a].iv for c in constraints if is_lock(model, c)}
+        dofs = [k for k in limited_dofs(model, limited) if k not in locked]
         self.limited = tuple(joint.name for joint in model.joints for k in dofs if joint.iv == k and joint.nv == 1)
         typical = typical_delassus(model, tuple(constraints)) if constraints else 1.0
         self.problem = ControlledModel(
@@ -131,7 +140,7 @@ class OperationalSpaceControl:
         self.friction = np.broadcast_to(np.asarray(friction, float), count).copy()
         if (self.friction < 0).any() or not np.isfinite(self.friction).all():
             raise ModelError(f"OperationalSpaceControl: friction is {friction}, expected 0 or more")
-        self._all = np.ones(count), np.zeros((count, 3)), np.ones(self.problem.nc)
+        self._all = self.friction, np.ones(count), np.zeros((count, 3)), np.ones(self.problem.nc)
         self._options: dict[Any, tuple[Any, Any]] = {}
 
     def __call__(
@@ -155,35 +164,48 @@ class OperationalSpaceControl:
         active: (..., nc), how much of each contact holds, 0 to 1: between, it bears no more than active / (1 - active) times
             the robot's weight, so that forces come and go smoothly. All by default.
         friction: (..., nc). wanted: (..., nc, 3) forces [N], to which `force_weight` draws.
-        tolerance: of the solution; 1e-8, in single precision 1e-4. max_time: [s].
+        tolerance: of the solution. max_time: [s].
+        Numbers of single precision are computed in double: weights differ by more than they tell apart.
         on_invalid: "mark" for NaN and the status `not_finite` where inputs are not valid, or "raise".
         """
         if references is None:
             references = self.tasks.references(q, **targets)
         elif targets:
             raise ValueError(f"OperationalSpaceControl: references as well as targets of {', '.join(targets)}")
-        letter = "f" if getattr(q, "dtype", None) == np.float32 else "d"
-        options, limits = self._chosen(letter, tolerance, max_iterations, max_time)
-        active, wanted, held = (
-            self._all[0] if active is None else active, self._all[1] if wanted is None else wanted, self._all[2],
-        )  # fmt: skip
-        mu = self.friction if friction is None else friction
+        if is_single(q) and is_single(v):
+
+            def again(q: Any, v: Any, references: Any, active: Any, friction: Any, wanted: Any) -> Command:
+                return self(
+                    q, v, references, active=active, friction=friction, wanted=wanted, tolerance=tolerance,
+                    max_iterations=max_iterations, max_time=max_time, on_invalid=on_invalid,
+                )  # fmt: skip
+
+            command: Command = in_double(self.model, again, q, v, references, active, friction, wanted)
+            return command
+        options, limits = self._chosen(tolerance, max_iterations, max_time)
+        mu, whole, none, held = self._all
+        mu, active, wanted = (
+            default if value is None else value for default, value in ((mu, friction), (whole, active), (none, wanted))
+        )
+        if on_gpu(q):
+            active, mu, wanted, held, limits = (
+                x if on_gpu(x) else to_device(np.asarray(x, float), q) for x in (active, mu, wanted, held, limits)
+            )
+            on_invalid = "raise"
         inputs = (q, v, references, active, mu, wanted, held, options, limits)
         return Command(*_whole_body.call(self.problem, inputs, None, on_invalid))
 
-    def _chosen(
-        self, letter: str, tolerance: float | None, most: int, max_time: float | None
-    ) -> tuple[Any, Array]:
-        key = letter, tolerance, most, max_time
+    def _chosen(self, tolerance: float | None, most: int, max_time: float | None) -> tuple[Any, Array]:
+        key = tolerance, most, max_time
         found = self._options.get(key)
         if found is None:
             if most < 0 or not (max_time is None or max_time > 0) or not (tolerance is None or tolerance > 0):
                 raise ValueError(
-                    f"OperationalSpaceControl: max_iterations {most}, max_time {max_time}, tolerance {tolerance}: expected "
-                    "positive numbers"
+                    f"OperationalSpaceControl: max_iterations {most}, max_time {max_time}, tolerance {tolerance}: "
+                    "expected positive numbers"
                 )
             ticks = 0 if max_time is None else allowance(max_time)
-            limits = np.array([TOLERANCE[letter] if tolerance is None else tolerance], letter)
+            limits = np.array([TOLERANCE if tolerance is None else tolerance])
             found = self._options[key] = np.array([most, ticks], np.int32), limits
         return found
 
@@ -221,6 +243,17 @@ class OperationalSpaceControl:
         return words
 
 
+def ramped(loads: ArrayLike, active: ArrayLike, step: float, duration: float) -> Array:
+    """How much contacts hold, a step [s] later, on the way to `active` (..., nc): from 0 to 1 they take a duration [s].
+
+    >>> ramped([0.0, 1.0, 1.0], [1, 0, 1], step=0.01, duration=0.1)
+    array([0.1, 0.9, 1. ])
+    """
+    most = step / duration
+    loads = np.asarray(loads, float)
+    return np.asarray(loads + np.clip(np.asarray(active, float) - loads, -most, most))
+
+
 def joint_at(model: Model, dof: int) -> str:
     return next(joint.name for joint in model.joints if joint.iv <= dof < joint.iv + joint.nv)
 
@@ -230,12 +263,29 @@ def contact_point(model: Model, contact: Any) -> ContactPoint:
     place = np.zeros(3) if place is None else np.asarray(place, float)
     normal = np.array([0.0, 0.0, 1.0]) if normal is None else np.asarray(normal, float)
     if place.shape != (3,) or normal.shape != (3,) or not np.linalg.norm(normal) > 0:
-        raise ModelError(f"OperationalSpaceControl: a contact is {contact!r}, expected a frame, or (frame, place, normal)")
+        raise ModelError(
+            f"OperationalSpaceControl: a contact is {contact!r}, expected a frame, or (frame, place, normal)"
+        )
     normal = normal / np.linalg.norm(normal)
     side = np.eye(3)[int(np.argmin(np.abs(normal)))]
     along = np.cross(normal, np.cross(side, normal)) if normal[2] != 1.0 else np.array([1.0, 0.0, 0.0])
     along = along / np.linalg.norm(along)
     return ContactPoint(model.frame_index(frame), place, np.column_stack([along, np.cross(normal, along), normal]))
+
+
+def is_lock(model: Model, constraint: Constraint) -> bool:
+    """Whether it holds a joint of one axis."""
+    joint = model.joints[constraint.joint_a]
+    return joint.nv == 1 and constraint.joint_b == joint.parent
+
+
+def thinned(model: Model, constraint: Constraint) -> Constraint:
+    """A locked joint of one axis needs one row, about it or along it."""
+    if not is_lock(model, constraint):
+        return constraint
+    joint = model.joints[constraint.joint_a]
+    axis = int(np.argmax(np.abs(joint.axis))) + 3 * (joint.kind is not JointKind.PRISMATIC)
+    return replace(constraint, rows=(axis,))
 
 
 def limited_dofs(model: Model, names: Sequence[str] | None) -> list[int]:

@@ -44,7 +44,24 @@ from saltus.control.reduction import (
     stiffen,
     stride,
 )
-from saltus.kernel import Quad, declare, fabs, kernel, ld, less, lift, maximum, quad, select, some, sqrt, st, tail, ticks, zero
+from saltus.kernel import (
+    Quad,
+    declare,
+    fabs,
+    kernel,
+    ld,
+    less,
+    lift,
+    maximum,
+    quad,
+    select,
+    some,
+    sqrt,
+    st,
+    tail,
+    ticks,
+    zero,
+)
 from saltus.spatial.algebra import Vec3
 
 SHARED = 2
@@ -61,10 +78,10 @@ SURE = 1e-6
     work=PROGRAM.extended(**REDUCTION.groups, sn={"slope": None}, sn_bent={"bent": None}, sn_pulled={"pulled": None}),
 )
 def _reduced_program(
-    tree, cones, options, Q, c, A, b, friction, lower, upper, limits, start_x, start_z, w, x, y, z, report
+    tree, options, Q, c, A, b, friction, lower, upper, limits, start_x, start_z, w, x, y, z, report
 ):  # fmt: skip
     """`options`: the most iterations, and ticks of the clock / 1024; `limits`: the tolerance."""
-    n, m, nc, begun = tree.sn, tree.sm, tree.sk, ticks()
+    n, m, nc, cones, begun = tree.sn, tree.sm, tree.sk, tree.cone, ticks()
     find_unit(w)
     free, bounded, loaded = order_columns(w, n, lower, upper, cones, friction, nc)
     steps, alone, unbounded = eliminate(w, n, m, A, b, free, bounded, loaded)

@@ -4,14 +4,14 @@
 
 Gauss and Jordan. First variables that nothing bounds and that stand in one row only: slacks, torques without limits. Then
 each row takes the largest of its entries of other free variables, or else of those with bounds, which become rows of the
-reduced program: lower <= beta - T w <= upper. Columns change places so that those taken stand in front. What is left are rows
-of forces in cones: if they are not zero they become equalities of the reduced program, else they are dropped, and whether they
-agree with the others is seen from the residual of the solution. Zeros are skipped, of A as of Q.
+reduced program: lower <= beta - T w <= upper. Columns change places so that those taken stand in front. What is left are
+rows of forces in cones: if they are not zero they become equalities of the reduced program, else they are dropped, and
+whether they agree with the others is seen from the residual of the solution. Zeros are skipped, of A as of Q.
 
 | code | what | shape |
 |---|---|---|
 | `eliminated` | A, b by columns as in `order`; in the end T, beta in the rows that were taken | m, stride(n) |
-| `factors`, `waiting` | by steps, what was taken from each row; of rows that waited, what was taken from them at last | m padded(m) |
+| `factors`, `waiting` | what each step took from other rows; what was taken from rows that waited | m padded(m) |
 | `right` | right sides of A x = b, or multipliers | padded(m) |
 | `order`, `position` | which variable stands in a column, and the other way | n |
 | `pivot_row`, `taken` | the row of each step; the step of each row, or -1 | m |
@@ -24,7 +24,23 @@ from __future__ import annotations
 
 from saltus.control.cholesky import dot, padded, total
 from saltus.control.interior_point import COST, DOUBLE, ENDLESS, LINEAR, NO_FRICTION, vector
-from saltus.kernel import Layout, Quad, fabs, four, kernel, ld, less, lift, maximum, quad, select, some, sqrt, st, tail, zero
+from saltus.kernel import (
+    Layout,
+    Quad,
+    fabs,
+    kernel,
+    ld,
+    less,
+    lift,
+    maximum,
+    quad,
+    select,
+    some,
+    sqrt,
+    st,
+    tail,
+    zero,
+)
 
 SMALL = 1e5
 """Entries of a row below so many roundings of its largest ones, those at the beginning and those taken off, are zero; in single
@@ -61,7 +77,15 @@ REDUCTION = Layout(
 def reduction_sizes(n: int, m: int) -> dict[str, int]:
     """The sizes of `REDUCTION`."""
     row, width = (n + 4) // 4 * 4, -(-m // 4) * 4
-    return {"nre": m * row + 4, "nrf": m * width, "nrw": m * width, "nrr": width, "nrg": m * row + 4, "nrc": max(n, m), "nrm": m}
+    return {
+        "nre": m * row + 4,
+        "nrf": m * width,
+        "nrw": m * width,
+        "nrr": width,
+        "nrg": m * row + 4,
+        "nrc": max(n, m),
+        "nrm": m,
+    }
 
 
 @kernel

@@ -6,8 +6,8 @@
 
 Accelerations and multipliers l of bilateral constraints (loops, locked springs) are affine in z = (u, f): by the sparse
 factors of M, column by column, and by those of the constraints' small Delassus matrix. What is left is a program of the size
-of z (interior_point.py). Contacts are soft (FCCQP, 10d): slack is what J_c a misses. Priorities one after the other: what the
-rows of one have reached, those of the next keep.
+of z (interior_point.py). Contacts are soft (FCCQP, 10d): slack is what J_c a misses. Priorities come one after the other: what
+the rows of one have reached, those of the next keep.
 
 | code | what | shape |
 |---|---|---|
@@ -56,14 +56,17 @@ from saltus.model.joint_kernels import lift_vec
 from saltus.spatial.algebra import Force, Sym3, Vec3, cross, dot, power
 from saltus.spatial.inertia import Rigid
 
-ROUNDED = 10.0
+ROUNDED = 100.0
 """Of the tolerance: where rounding allows no less, that much is enough."""
+
+SLIGHT = 1.0
+"""A torque that is next to nothing [N m, N]: slopes are never seen as shares of less than it costs."""
 
 LIMIT_WEIGHT = 1e6
 """Of what accelerations miss their limits by."""
 
-FAR = 1.0
-"""Limits that ask for more than so many times `braking` are not near."""
+FAR = 2.0
+"""Limits that allow more than so many times `braking` are not near; nor do they ask for more."""
 
 WORK = ROWS.extended(
     **{group: fields for group, fields in PROGRAM.groups.items() if group != "one"},
@@ -86,8 +89,15 @@ WORK = ROWS.extended(
 @declare(
     CONTROL_TABLES,
     inputs={
-        "q": "nq", "v": "nv", "references": "nref", "active": "mc", "friction": "mc", "wanted": "mc 3", "held": "nc",
-        "options": "2 int", "limits": "1",
+        "q": "nq",
+        "v": "nv",
+        "references": "nref",
+        "active": "mc",
+        "friction": "mc",
+        "wanted": "mc 3",
+        "held": "nc",
+        "options": "2 int",
+        "limits": "1",
     },
     outputs={"tau": "nv", "a": "nv", "forces": "mc 3", "slack": "mc 3", "missed": "ntr", "beyond": "ml", "report": "5"},
     work=WORK,
@@ -97,8 +107,8 @@ def _whole_body(
     tree, q, v, references, active, friction, wanted, held, options, limits,
     w, tau, a, forces, slack, missed, beyond, report,
 ):  # fmt: skip
-    """`active`: how much of each contact holds, 0 to 1; `held`: which bilateral constraints do. `options`: the most iterations
-    a level, and ticks / 1024; `limits`: the tolerance."""
+    """`active`: how much of each contact holds, 0 to 1; `held`: which bilateral constraints do. `options`: the most
+    iterations a level, and ticks / 1024; `limits`: the tolerance."""
     begun, o = ticks(), zero(q)
     n = tree.mm + 3 * tree.mc
     first = padded(n)
@@ -118,7 +128,7 @@ def _whole_body(
     for level in range(tree.nlevel):
         rows = fill_program(tree, q, v, active, friction, wanted, level, w, n, first, row)
         counted, dual, rest, gap, stopped, _ = minimise(
-            w, n, rows, tree.mc, level > 0, steepness(w, n, first, rows), ld(limits, 0), options[0], begun,
+            w, n, rows, tree.mc, level > 0, steepness(tree, w, n, first, rows), ld(limits, 0), options[0], begun,
             options[1] * 1024, None, None,
         )  # fmt: skip
         count, late = count + counted, maximum(late, stopped)
@@ -260,7 +270,7 @@ def hold(tree, held, w, row):
 @kernel
 def stack(tree, active, w, first, row):
     """Rows of tasks, then of contacts, weighted."""
-    nv, V, B = tree.nv, w.response, w.stacked
+    V, B = w.response, w.stacked
     for r in range(tree.ntr):
         root = sqrt(tree.task_weight[r] + zero(V))
         if tree.task_dof[r] >= 0:
@@ -291,7 +301,7 @@ def stack_row(tree, w, J, r, s, root, row):
 @kernel
 def fill_program(tree, q, v, active, friction, wanted, level, w, n, first, row):
     """The program of a level; how many rows it has."""
-    H, V, B, o = w.hessian, w.response, w.stacked, zero(w.M)
+    H, V, o = w.hessian, w.response, zero(w.M)
     contacts = tree.ntr + 3 * tree.mc
     rows = list_limits(tree, q, v, w) if level == 0 else w.near_count[0]
     limits = rows + 0
@@ -322,8 +332,8 @@ def fill_program(tree, q, v, active, friction, wanted, level, w, n, first, row):
         for j in range(i):
             st(H, i * first + j, ld(H, j * first + i))
     for i in range(first):
-        vector(w, COST, first + padded(rows))[i] = ld(h, i)
-    w.base[0], w.base_cost[0] = o, o
+        vector(w, COST, first + padded(rows))[i] = o
+    w.base[0], w.base_cost[0] = missed_at_rest(tree, w, first, row, level), o
     for k in range(limits):
         limited = w.near[k]
         j, dof = first + k, tree.limited[limited]
@@ -341,12 +351,12 @@ def add(K, k, x):
 
 
 @kernel
-def steepness(w, n, first, rows):
-    """The largest slope there is without any forces."""
+def steepness(tree, w, n, first, rows):
+    """A share of the largest slope there is without any forces."""
     h, most = vector(w, LINEAR, first + padded(rows)), zero(w.M)
     for i in range(n):
         most = maximum(most, fabs(ld(h, i)))
-    return most * 1e-2
+    return maximum(most * 1e-2, tree.torque_weight[0] * lift(SLIGHT, most))
 
 
 @kernel
@@ -366,14 +376,21 @@ def list_limits(tree, q, v, w):
 def stopping(tree, k, q, v):
     """Accelerations with which a joint stops before its ends, and keeps below its largest speed."""
     speed, at = ld(v, tree.limited[k]), ld(q, tree.limited_at[k])
-    o = zero(q)
-    rate, brake = 1.0 / tree.horizon[0], tree.braking[0]
-    above, below = at - tree.low[k], tree.high[k] - at
-    down = sqrt(2.0 * brake * maximum(above, o)) + minimum(above, o) * rate
-    up = sqrt(2.0 * brake * maximum(below, o)) + minimum(below, o) * rate
+    o, brake, ahead = zero(q), tree.braking[0], tree.horizon[0]
+    rate, half = 1.0 / ahead, 0.5 * brake * ahead
+    down = fastest_towards(at - tree.low[k], -speed, brake, ahead, half)
+    up = fastest_towards(tree.high[k] - at, speed, brake, ahead, half)
     fastest = tree.fastest[k] + o
     low, high = (-minimum(down, fastest) - speed) * rate, (minimum(up, fastest) - speed) * rate
+    most = FAR * brake + o
+    low, high = minimum(low, most), maximum(high, -most)
     return minimum(low, high), maximum(low, high)
+
+
+@kernel
+def fastest_towards(room, speed, brake, ahead, half):
+    """The speed v after the horizon from which a joint can still stop: v^2 = 2 brake (room - way until then)."""
+    return sqrt(maximum(half * half + 2.0 * brake * (room - 0.5 * ahead * speed), lift(0.0, room))) - half
 
 
 @kernel
@@ -398,6 +415,18 @@ def square(w, h, first, row, begin, end):
                 add(h, i + 1, four(Q)[0])
                 add(h, i + 2, four(R)[0])
                 add(h, i + 3, four(S)[0])
+
+
+@kernel
+def missed_at_rest(tree, w, first, row, level):
+    """What tasks and contacts cost while nothing pushes."""
+    cost = zero(w.M)
+    for r in range(tree.level_first[level], tree.level_end[level]):
+        cost = cost + ld(w.stacked, r * row + first) * ld(w.stacked, r * row + first)
+    for r in range(tree.ntr, tree.ntr + 3 * tree.mc):
+        if level == 0:
+            cost = cost + ld(w.stacked, r * row + first) * ld(w.stacked, r * row + first)
+    return 0.5 * cost
 
 
 @kernel
