@@ -100,6 +100,9 @@ WARM = 1e-2
 ALIKE, JUST_ALIKE = 0.1, 1e-3
 """Shares of multipliers that are nearly the same, and but for rounding."""
 
+PATIENCE, CENTRED = 20, 0.5
+"""From so many iterations on every other one goes to the middle: correctors may lead in circles."""
+
 ENOUGH = 0.02
 """The share of the gap that is allowed which steps aim at: barriers without work leave cones' places to rounding."""
 
@@ -207,6 +210,9 @@ def minimise(p, n, nf, nc, warm, scale, tolerance, most, begun, allowed, evaluat
             longest = reach(p, nc, size, nb, None)
             short = 1.0 - minimum(one, 1.0 / maximum(longest, one))
             target = mu * maximum(short * short * short, ENOUGH * tolerance / maximum(gap, lift(NOTHING, o)))
+            if iteration >= PATIENCE and iteration % 2 == 0:
+                target = maximum(target, CENTRED * mu)
+                forget_second(p, nc, nb)
             find_step(p, n, nf, nc, first, size, nb, target, exact)
             longest = reach(p, nc, size, nb, target)
             length = minimum(one, NEARLY / maximum(longest, lift(1e-30, o))) * going
@@ -701,6 +707,15 @@ def reach(p, nc, size, nb, target):
         p.change[c] = unscaled(W, dz) * is_open
         longest = maximum(longest, maximum(way_out(inverse, ds), way_out(inverse, dz)) * is_open)
     return longest
+
+
+@kernel
+def forget_second(p, nc, nb):
+    o = zero(p.system)
+    for k in range(nb):
+        p.second_below[p.bounded[k]], p.second_above[p.bounded[k]] = o, o
+    for c in range(nc):
+        p.second[c] = Vec3(o, o, o)
 
 
 @kernel
