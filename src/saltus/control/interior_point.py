@@ -183,15 +183,15 @@ def minimise(p, n, nf, nc, warm, scale, tolerance, most, begun, allowed, evaluat
         begin(p, n, nf, nc, first, size, nb)
     worth = enter(p, nf, nc, first, size, nb, warm)
     count, going, before, length = o, one, lift(1e30, o), o
-    dual, rows, gap, late, steep = o, o, o, o, o
+    dual, rows, gap, late, steep, costs = o, o, o, o, o, o
     iteration, last, exact = 0, most + 0, 0
     while True:
         if exact > 0:
-            steep = evaluate(p, n, nf, first, size, exact, given)
+            steep, costs = evaluate(p, n, nf, first, size, exact, given)
         else:
             find_slope(p, n, nf, first, size)
         follow_slope(p, nc, first, size, nb)
-        dual, rows, gap, slip, worth = judge(p, n, nf, nc, first, size, nb, scale, worth, exact, steep)
+        dual, rows, gap, slip, worth = judge(p, n, nf, nc, first, size, nb, scale, worth, exact, steep, costs)
         stuck = select(less(FULL, length), select(less(0.5 * before, dual), one, o), o)
         settled = select(less(dual, lift(SMALL, o)), stuck, o)  # rounding allows no less
         before = dual
@@ -432,9 +432,9 @@ def choose(condition, x, y):
 
 
 @kernel
-def judge(p, n, nf, nc, first, size, nb, scale, worth, exact, steep):
+def judge(p, n, nf, nc, first, size, nb, scale, worth, exact, steep, costs):
     """What is left of the slope, of rows, of the gap, and what that of the slope does to it, each as a share of what is there;
-    and the largest worth. `steep`: what is there of slopes, where that is known.
+    and the largest worth. `steep` and `costs`: what is there of slopes and of the objective, where that is known.
 
     Of the slope, what is there are slopes and multipliers, not what cancels in a slope, but for rounding."""
     o = zero(p.system)
@@ -476,7 +476,7 @@ def judge(p, n, nf, nc, first, size, nb, scale, worth, exact, steep):
     value = p.base[0] + 0.5 * half + linear
     here = maximum(fabs(value), maximum(fabs(cost), fabs(value - cost)))
     worth = maximum(worth, here)
-    share = 1.0 / maximum(here, ROUNDING * worth + NO_GAIN)
+    share = 1.0 / select(exact > 0, costs + NO_GAIN, maximum(here, ROUNDING * worth + NO_GAIN))
     return dual / select(exact > 0, steep, most), rows, gap * share, slip * share, worth
 
 

@@ -194,7 +194,7 @@ def add_row(A, i, n, factor, x):
 @kernel
 def evaluate(w, left, rows, first, size, exact, given):
     """The slope along what is left, by the numbers that were given: x by the variables at hand, and y by the slope along
-    those that were taken out, multipliers of bounds counted; and the largest part of slopes. Rows are where these are."""
+    those that were taken out, multipliers of bounds counted; the largest part of slopes, and of the costs. Rows are where these are."""
     n, m, steps, unbounded, operations, alone, Q, c, A, b, x, y, z, accuracy = given
     E, row, place, pull = w.eliminated, stride(n), vector(w, PLACE, size), vector(w, PULL, size)
     slope = vector(w, SLOPE, size)
@@ -220,10 +220,11 @@ def evaluate(w, left, rows, first, size, exact, given):
     for r in range(taken):
         s = unbounded + r
         slope[first + r] = ld(x, w.order[s]) - ld(E, w.pivot_row[s] * row + n)
-    steep = lift(1e-30, zero(w.system))
+    steep, bent, linear = lift(1e-30, zero(w.system)), zero(w.system), zero(w.system)
     for j in range(n):
         steep = maximum(steep, maximum(fabs(ld(c, j)), maximum(fabs(ld(w.bent, j)), fabs(ld(w.pulled, j)))))
-    return steep
+        bent, linear = bent + fabs(ld(x, j) * ld(w.bent, j)), linear + fabs(ld(x, j) * ld(c, j))
+    return steep, maximum(bent, linear)
 
 
 @kernel
