@@ -133,7 +133,7 @@ def _whole_body(
         rows = fill_program(tree, q, v, active, friction, wanted, level, w, n, first, row)
         counted, dual, rest, gap, stopped, _ = minimise(
             w, n, rows, tree.mc, level > 0, steepness(tree, w, n, first, rows), ld(limits, 0), options[0], begun,
-            options[1] * 1024,
+            options[1] * 1024, None, None,
         )  # fmt: skip
         count, late = count + counted, maximum(late, stopped)
         left = maximum(left, maximum(dual, maximum(rest, gap)))
