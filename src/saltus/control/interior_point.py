@@ -186,7 +186,9 @@ def minimise(p, n, nf, nc, warm, scale, tolerance, most, begun, allowed, evaluat
     dual, rows, gap, late, steep, costs = o, o, o, o, o, o
     iteration, last, exact = 0, most + 0, 0
     while True:
-        if exact > 0:
+        if evaluate is None:
+            find_slope(p, n, nf, first, size)
+        elif exact > 0:
             steep, costs = evaluate(p, n, nf, first, size, exact, given)
         else:
             find_slope(p, n, nf, first, size)
