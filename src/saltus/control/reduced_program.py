@@ -305,6 +305,10 @@ def share_slope(w, n, m, steps, operations, alone, size, A, c, y, z, tolerance):
             add_row(A, i, n, ld(w.right, i), w.pulled)
         for j in range(n):
             st(w.slope, j, ld(w.slope, j) + ld(w.pulled, j))
+        for k in range(steps, n):
+            j, held = w.order[k], w.held[k - steps]
+            z[j] = ld(z, j) - held * ld(w.slope, j)
+            st(w.slope, j, (1.0 - held) * ld(w.slope, j))
 
 
 @kernel
