@@ -19,7 +19,7 @@ same for x and multipliers. In packets all lanes go together, and those that are
 | `place`, `step` | (x, t), where rows have F x = t, and its change | N |
 | `slope` | (Hx + h + F'l, F x) | N |
 | `pull`, `pull_step` | l, of the rows, and its change | N |
-| `lost` | what rounding has taken off x in the last steps | N |
+| `CHANGE` | what the last step has added to x | N |
 | `COST`, `base`, `base_cost` | of the costs 1/2 x'Hx + h'x + base as they were given, COST'x + base_cost are linear | n |
 | `below`, `above` | z of both ends | N |
 | `inside`, `outside` | 1 / (s z) of both ends, 0 where there is none | N |
@@ -127,7 +127,7 @@ NO_GAIN = 1e-18
 CANCELLED = 1e-4
 """How much of what cancels in a slope counts as what is there."""
 
-PLACE, STEP, SLOPE, LINEAR, PULL, PULL_STEP, REST, INVERSE, COST, LOST, VECTORS = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10
+PLACE, STEP, SLOPE, LINEAR, PULL, PULL_STEP, REST, INVERSE, COST, CHANGE, VECTORS = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10
 
 PROGRAM = Layout(
     one={"unit": None, "base": None, "base_cost": None, "trifle": None},
@@ -220,7 +220,7 @@ def minimise(p, n, nf, nc, warm, scale, tolerance, most, begun, allowed, evaluat
             length = minimum(one, NEARLY / maximum(longest, lift(1e-30, o))) * going
             length = select(less(o, length), length, o)
             if exact > 0:
-                keep_lost(p, first, size, length, exact)
+                keep_change(p, first, size, length)
                 exact = 2
             move(p, nf, nc, first, size, nb, length)
             count, iteration = count + going, iteration + 1
@@ -743,14 +743,11 @@ def room(p, nc, size, first, nb, d):
 
 
 @kernel
-def keep_lost(p, first, size, length, exact):
-    """What `move` cannot add to x, as it is too small: it may be seen in what depends on x."""
-    x, d, lost = vector(p, PLACE, size), vector(p, STEP, size), vector(p, LOST, size)
+def keep_change(p, first, size, length):
+    """It may be too small to be seen in x, but not in what depends on it."""
+    d, change = vector(p, STEP, size), vector(p, CHANGE, size)
     for i in range(first):
-        change = length * ld(d, i)
-        there = ld(x, i) + change
-        rest = change - (there - ld(x, i))
-        lost[i] = rest if exact == 1 else ld(lost, i) + rest
+        change[i] = select(less(0.0, length), length * ld(d, i), 0.0 * length)
 
 
 @kernel

@@ -20,8 +20,8 @@ from __future__ import annotations
 from saltus.control.cholesky import dot, padded, total
 from saltus.control.cones import NOTHING
 from saltus.control.interior_point import (
+    CHANGE,
     ENDLESS,
-    LOST,
     PLACE,
     PROGRAM,
     PULL,
@@ -64,6 +64,9 @@ from saltus.kernel import (
 )
 from saltus.spatial.algebra import Vec3
 
+FAR = 1e-3
+"""The share of what is there by which a step is long."""
+
 SHARED = 2
 """How often what is left of slopes is shared out."""
 
@@ -103,7 +106,7 @@ def _reduced_program(
         w, left, rows, nc, warm, scale, tolerance, options[0], begun, options[1] * 1024, evaluate, given
     )
     fill_multipliers(w, n, nc, steps, cones, z)
-    share_slope(w, n, m, steps, operations, alone, size, A, c, y, z, tolerance)
+    share_slope(w, n, m, steps, operations, alone, first, size, A, c, y, z, tolerance)
     st(report, 0, count)
     judge(w, n, m, nc, cones, Q, c, A, b, friction, lower, upper, tolerance, late, x, y, z, report)
 
@@ -198,11 +201,14 @@ def evaluate(w, left, rows, first, size, exact, given):
     n, m, steps, unbounded, operations, alone, Q, c, A, b, x, y, z, accuracy = given
     E, row, place, pull = w.eliminated, stride(n), vector(w, PLACE, size), vector(w, PULL, size)
     slope = vector(w, SLOPE, size)
-    put_together(w, n, m, steps, alone, A, b, x)
-    if exact > 1:
+    if exact > 1 and not has_moved(w, left, size):
+        for k in range(steps, n):
+            x[w.order[k]] = ld(place, k - steps)
         for s in range(steps):
-            lost = along(tail(E, w.pivot_row[s] * row + steps), vector(w, LOST, size), left)
-            x[w.order[s]] = ld(x, w.order[s]) - lost
+            change = along(tail(E, w.pivot_row[s] * row + steps), vector(w, CHANGE, size), left)
+            x[w.order[s]] = ld(x, w.order[s]) - change
+    else:
+        put_together(w, n, m, steps, alone, A, b, x)
     for j in range(n):
         z[j] = zero(w.system)
     for s in range(unbounded, steps):
@@ -225,6 +231,16 @@ def evaluate(w, left, rows, first, size, exact, given):
         steep = maximum(steep, maximum(fabs(ld(c, j)), maximum(fabs(ld(w.bent, j)), fabs(ld(w.pulled, j)))))
         bent, linear = bent + fabs(ld(x, j) * ld(w.bent, j)), linear + fabs(ld(x, j) * ld(c, j))
     return steep, maximum(bent, linear)
+
+
+@kernel
+def has_moved(w, left, size):
+    """Whether the last step went so far that equalities are to be met anew. What else rounding leaves of them is all the same
+    to them, but not to slopes."""
+    far, most = zero(w.system), zero(w.system)
+    for k in range(left):
+        far, most = maximum(far, fabs(ld(vector(w, CHANGE, size), k))), maximum(most, fabs(ld(w.vector, k)))
+    return some(less(FAR * most, far))
 
 
 @kernel
@@ -278,7 +294,7 @@ def fill_multipliers(w, n, nc, steps, cones, z):
 
 
 @kernel
-def share_slope(w, n, m, steps, operations, alone, size, A, c, y, z, tolerance):
+def share_slope(w, n, m, steps, operations, alone, first, size, A, c, y, z, tolerance):
     """What is left of the slope, all of it along variables that were not taken out, given by y in small parts to those that
     were: where these depend on others by large numbers it stems from the rounding of their own places."""
     E, row, left, steep, most = w.eliminated, stride(n), n - steps, zero(w.system), lift(1e-30, zero(w.system))
@@ -297,6 +313,12 @@ def share_slope(w, n, m, steps, operations, alone, size, A, c, y, z, tolerance):
                 part = -along(T, d, left) / (1.0 + along(T, T, left))
                 add_row(T, 0, left, part, d)
                 st(w.right, i, ld(w.right, i) + part)
+            for i in range(m):
+                if w.kept[i] >= 0:
+                    F = tail(w.general, w.kept[i] * first)
+                    part = -dot(F, d, first) / (dot(F, F, first) + NOTHING)
+                    add_row(F, 0, first, part, d)
+                    st(w.right, i, ld(w.right, i) + part)
         backward(w, m, operations, alone)
         for j in range(n):
             st(w.slope, j, ld(w.slope, j) - ld(w.pulled, j))
@@ -305,6 +327,10 @@ def share_slope(w, n, m, steps, operations, alone, size, A, c, y, z, tolerance):
             add_row(A, i, n, ld(w.right, i), w.pulled)
         for j in range(n):
             st(w.slope, j, ld(w.slope, j) + ld(w.pulled, j))
+        for k in range(steps, n):
+            j, held = w.order[k], w.held[k - steps]
+            z[j] = ld(z, j) - held * ld(w.slope, j)
+            st(w.slope, j, (1.0 - held) * ld(w.slope, j))
 
 
 @kernel
