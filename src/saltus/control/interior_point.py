@@ -76,8 +76,8 @@ NO_FRICTION = 1e-9
 HELD = 1e25
 """On the diagonal, of a variable that cannot move."""
 
-NEARLY = 0.995
-"""The share of the way to the boundary that a step goes."""
+NEARLY, CAREFUL, HASTE = 0.995, 0.9, 10
+"""The share of the way to the boundary that a step goes; and after so many: who comes too near may go in circles."""
 
 LEAST = 1e-14
 """The share of its diagonal entry below which a pivot is rounding."""
@@ -217,7 +217,8 @@ def minimise(p, n, nf, nc, warm, scale, tolerance, most, begun, allowed, evaluat
                 forget_second(p, nc, nb)
             find_step(p, n, nf, nc, first, size, nb, target, exact)
             longest = reach(p, nc, size, nb, target)
-            length = minimum(one, NEARLY / maximum(longest, lift(1e-30, o))) * going
+            nearly = NEARLY if iteration < HASTE else CAREFUL
+            length = minimum(one, nearly / maximum(longest, lift(1e-30, o))) * going
             length = select(less(o, length), length, o)
             if exact > 0:
                 keep_change(p, first, size, length)
