@@ -17,7 +17,7 @@ def has_gpu() -> bool:
 
 def main() -> None:
     constraints = ("constrained", "precision", "osim", "scaling", "convergence", "operations")
-    contacts = ("contact_problems", "contact_steps")
+    contacts = ("contact_problems", "contact_steps", "control", "control_loop")
     derivatives = ("derivatives", "derivative_errors", "derivative_effort", "lifting")
     plots = ("plot", "plot_constraints", "plot_derivatives", "plot_lifting")
     for module in ("cpu", "startup", *constraints, *contacts, *derivatives, *(["cuda"] if has_gpu() else []), *plots):
