@@ -321,7 +321,7 @@ def fill_program(tree, q, v, active, friction, wanted, level, w, n, first, row):
     for c in range(tree.mc):
         load = ld(active, c)
         whole = less(load, lift(0.9999, o))
-        most = select(whole, tree.weight_of_all[0] * load / maximum(1.0 - load, lift(1e-9, o)), lift(1e30, o))
+        most = select(whole, tree.weight_of_all[0] * load * load / maximum(1.0 - load, lift(1e-9, o)), lift(1e30, o))
         i = tree.mm + 3 * c
         w.mu[c], w.fx[c], w.fy[c], w.fz[c] = ld(friction, c), i, i + 1, i + 2
         w.lower[i + 2], w.upper[i + 2] = o, most
