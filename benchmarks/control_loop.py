@@ -2,10 +2,10 @@
 
     python -m benchmarks.control_loop [--steps 100000] [--output FILE]
 
-The biped and Cassie walk by turns, ten seconds each. Feet come and go three times a second; every contact point is there
+The quadruped trots, the biped and Cassie walk, by turns. Feet come and go three times a second; every contact point is there
 twice; motors have four fifths of their torque; pushes come from all sides; and one state in a thousand has a NaN, after which
 torques stay as they were. Where a foot comes or goes, the controller is asked once more with the contacts as they were a
-millisecond before: by how much torques differ is the jump.
+command before: by how much torques differ is the jump.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import resource
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -22,14 +23,16 @@ from numpy.typing import NDArray
 
 import saltus as sl
 from benchmarks.measure import circumstances, write
+from examples import trot
 from examples.walk import FRICTION, PERIOD, WALKERS, Walk, controller
 
 Array = NDArray[np.float64]
 
-ROUND = 10_000  # steps of a walk
+ROBOTS = "quadruped", "biped", "cassie"
+ROUND = 4_000  # steps of a walk
 EVERY = 1000  # steps between states that are not finite
 WEAKER = 0.8
-HARD = 0.15  # m/s, of pushes
+HARD = 0.1  # m/s, of pushes
 AT_LIMIT = 0.999
 
 
@@ -73,46 +76,62 @@ class Harassed:
         return command.tau
 
 
-def pushes(rng: np.random.Generator, robot: sl.Model) -> list[sl.Push]:
+def pushes(rng: np.random.Generator, robot: sl.Model, seconds: float) -> list[sl.Push]:
     """From all sides, about one in two seconds."""
     found = []
-    for start in np.arange(2.5, ROUND * PERIOD, 2.0):
+    for start in np.arange(2.5, seconds, 2.0):
         angle, size = rng.uniform(0, 2 * np.pi), rng.uniform(0.3, 1.0) * HARD * robot.total_mass / 0.1
         force = (size * np.cos(angle), size * np.sin(angle), 0.0)
-        found.append(sl.Push("pelvis", force, start=float(start + rng.uniform(0, 1)), duration=0.1))
+        found.append(sl.Push(robot.joints[1].name, force, start=float(start + rng.uniform(0, 1)), duration=0.1))
     return found
 
 
+def harassed_robot(name: str) -> tuple[Harassed, Any, sl.Simulator, float]:
+    """Its judge, its controller, its world, and the period of its commands [s]."""
+    if name in WALKERS:
+        walker = replace(WALKERS[name](), single=0.25, double=0.1)
+        robot, brain, friction, period = walker.robot, Walk(walker, (0.4, 0.0)), FRICTION, PERIOD
+        control = controller(walker, "z", weaker(robot), copies=2)
+        brain.stand = Harassed(controller(walker, "xyz", weaker(robot), copies=2))
+    else:
+        brain, friction, period = trot.Trot((0.5, 0.0)), trot.FRICTION, trot.PERIOD
+        robot = brain.robot
+        control = trot.controller(weaker(robot), copies=2)
+    judge = Harassed(control)
+    brain.control = brain.record = judge
+    return judge, brain, sl.Simulator(robot, sl.Ground(friction=friction), constraints=sl.model_loops(robot)), period
+
+
+def weaker(robot: sl.Model) -> sl.Model:
+    return robot.replace(effort_limit=WEAKER * robot.effort_limit)
+
+
 def one_round(name: str, seed: int, steps: int) -> tuple[Harassed, bool]:
-    walker = WALKERS[name]()
-    robot, brain = walker.robot, Walk(walker, (0.4, 0.0))
-    weak = robot.replace(effort_limit=WEAKER * robot.effort_limit)
-    harassed = Harassed(controller(walker, "z", weak, copies=2))
-    brain.control = brain.stand = brain.record = harassed  # type: ignore[assignment]
-    sim = sl.Simulator(robot, sl.Ground(friction=FRICTION), constraints=sl.model_loops(robot))
-    q = robot.reference_configurations["standing"]
+    judge, brain, sim, period = harassed_robot(name)
+    robot = sim.model
     motion = sim.rollout(
-        q, np.zeros(robot.nv), brain, duration=steps * PERIOD, every=20, control_period=PERIOD,
-        pushes=pushes(np.random.default_rng(seed), robot),
+        robot.reference_configurations["standing"], np.zeros(robot.nv), brain, duration=steps * period, every=20,
+        control_period=period, pushes=pushes(np.random.default_rng(seed), robot, steps * period),
     )  # fmt: skip
-    return harassed, bool(motion.fallen.any())
+    return judge, bool(motion.fallen.any())
 
 
 def loop(steps: int) -> dict[str, Any]:
-    """What came back of so many solves in a row, and how much memory there was in between [MB]."""
+    """What came back of so many solves in a row, and how much memory there was after each walk [MB]."""
     status: Counter[str] = Counter()
-    jump = seconds = 0.0
-    limited = falls = done = 0
+    jumps = dict.fromkeys(ROBOTS, 0.0)
+    seconds, limited, falls, done, walk = 0.0, 0, 0, 0, 0
     memory: list[float] = []
     while done < steps:
-        count = min(ROUND, steps - done)
-        harassed, fell = one_round(list(WALKERS)[done // ROUND % 2], done // ROUND, count)
-        status += harassed.status
-        jump, seconds, limited = max(jump, harassed.jump), seconds + harassed.seconds, limited + harassed.limited
-        falls, done = falls + fell, done + count
+        name = ROBOTS[walk % len(ROBOTS)]
+        judge, fell = one_round(name, walk, min(ROUND, steps - done))
+        status += judge.status
+        jumps[name] = max(jumps[name], judge.jump)
+        seconds, limited, falls = seconds + judge.seconds, limited + judge.limited, falls + fell
+        done, walk = done + judge.steps, walk + 1
         memory.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
     return {
-        "solves": done, "status": dict(status), "jump": jump, "at_limit": limited / done, "falls": falls,
+        "solves": done, "status": dict(status), "jumps": jumps, "at_limit": limited / done, "falls": falls,
         "microseconds": 1e6 * seconds / done, "memory": memory,
     }  # fmt: skip
 
@@ -125,8 +144,9 @@ def main() -> None:
     found = loop(arguments.steps)
     print(f"{found['solves']} solves: " + ", ".join(f"{count} {name.lower()}" for name, count in found["status"].items()))
     print(f"a motor at its limit in {found['at_limit']:.1%} of them; {found['falls']} falls")
-    print(f"largest jump of a torque where contacts change: {found['jump']:.2%} of its limit")
-    print(f"{found['microseconds']:.0f} us each; memory after each round: {', '.join(f'{m:.0f}' for m in found['memory'])} MB")
+    jumps = ", ".join(f"{name} {jump:.1%}" for name, jump in found["jumps"].items())
+    print(f"largest jump of a torque where contacts change, of its limit: {jumps}")
+    print(f"{found['microseconds']:.0f} us each; memory after each walk: {', '.join(f'{m:.0f}' for m in found['memory'])} MB")
     write(circumstances("benchmarks.control_loop") | found, arguments.output, "control-loop.json")
 
 

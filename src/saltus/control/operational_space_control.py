@@ -160,7 +160,7 @@ class OperationalSpaceControl:
         """Torques at `q` (..., nq), `v` (..., nv).
 
         references: (..., nref) from `tasks.references`; or `targets` by the tasks' names, all others staying where they are.
-        active: (..., nc), how much of each contact holds, 0 to 1: between, it bears no more than active^2 / (1 - active) times
+        active: (..., nc), how much of each contact holds, 0 to 1: between, it bears no more than active^2 / (1 - active^4) times
             the robot's weight, so that forces come and go smoothly. All by default.
         friction: (..., nc). wanted: (..., nc, 3) forces [N], to which `force_weight` draws.
         tolerance: of the solution; 1e-8, in single precision 1e-4. max_time: [s].
