@@ -89,7 +89,7 @@ def pushes(rng: np.random.Generator, robot: sl.Model, seconds: float) -> list[sl
 def harassed_robot(name: str) -> tuple[Harassed, Any, sl.Simulator, float]:
     """Its judge, its controller, its world, and the period of its commands [s]."""
     if name in WALKERS:
-        walker = replace(WALKERS[name](), single=0.25, double=0.1)
+        walker = replace(WALKERS[name](), single=0.25, double=0.13)
         robot, brain, friction, period = walker.robot, Walk(walker, (0.4, 0.0)), FRICTION, PERIOD
         control = controller(walker, "z", weaker(robot), copies=2)
         brain.stand = Harassed(controller(walker, "xyz", weaker(robot), copies=2))

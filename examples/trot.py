@@ -23,7 +23,7 @@ Array = NDArray[np.float64]
 
 PERIOD = 1e-3  # s between commands
 FRICTION = 0.7
-STEP, SHARED = 0.32, 0.1  # s that a diagonal carries, of which it shares at either end
+STEP, SHARED = 0.34, 0.12  # s that a diagonal carries, of which it shares at either end
 CLEARANCE = 0.08  # m
 GATHERING, STANDING = 1.5, 0.5  # s to come up to speed, and before
 PUSH, WHEN = 0.3, 4.0  # m/s, s

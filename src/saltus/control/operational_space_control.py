@@ -21,7 +21,7 @@ from saltus.control.whole_body import _whole_body
 from saltus.model.checks import ModelError
 from saltus.model.joints import JointKind
 from saltus.model.model import Model
-from saltus.simulation.task_space import motors_of
+from saltus.model.motors import motors_of
 
 TOLERANCE = {"d": 1e-8, "f": 1e-4}
 """Of what is left of slopes and gap, as shares, by the type of numbers."""
