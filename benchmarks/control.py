@@ -28,7 +28,11 @@ def control_of(name: str) -> sl.OperationalSpaceControl:
     if name in WALKERS:
         return controller(WALKERS[name](), "xyz")
     robot, feet = sl.load_robot(name), sl.robot_frames(name).feet
-    tasks = [sl.CenterOfMassTask(weight=10), sl.FrameTask(BASE[name], position="", weight=4), sl.PostureTask(weight=0.1)]
+    tasks = [
+        sl.CenterOfMassTask(weight=10),
+        sl.FrameTask(BASE[name], position="", weight=4),
+        sl.PostureTask(weight=0.1),
+    ]
     corners = [(x, y, 0.0) for x in (1, -1) for y in (1, -1)] if name in SOLE else [(0.0, 0.0, 0.0)]
     scale = np.array([*SOLE.get(name, (1.0, 1.0)), 1.0])
     return sl.OperationalSpaceControl(robot, tasks, [(foot, scale * corner) for foot in feet for corner in corners])
@@ -84,7 +88,9 @@ def main() -> None:
     arguments = parser.parse_args()
     repeats, seconds = (3, 0.05) if arguments.quick else (15, 0.2)
     result: dict[str, Any] = circumstances("benchmarks.control") | {"unit": "us", "robots": {}}
-    print(f"{'robot':<12}{'nv':>4}{'contacts':>10}{'one call':>10}{'asked':>8}{'packets, each':>15}{'iterations':>12}{'solved':>8}")
+    print(
+        f"{'robot':<12}{'nv':>4}{'contacts':>10}{'one call':>10}{'asked':>8}{'packets, each':>15}{'iterations':>12}{'solved':>8}"
+    )
     for name in arguments.robots.split(","):
         found = result["robots"][name] = measure(name, repeats, seconds)
         asked = f"{ASKED[name]:.0f}" if name in ASKED else ""

@@ -142,11 +142,15 @@ def main() -> None:
     parser.add_argument("--output", type=Path, default=None)
     arguments = parser.parse_args()
     found = loop(arguments.steps)
-    print(f"{found['solves']} solves: " + ", ".join(f"{count} {name.lower()}" for name, count in found["status"].items()))
+    print(
+        f"{found['solves']} solves: " + ", ".join(f"{count} {name.lower()}" for name, count in found["status"].items())
+    )
     print(f"a motor at its limit in {found['at_limit']:.1%} of them; {found['falls']} falls")
     jumps = ", ".join(f"{name} {jump:.1%}" for name, jump in found["jumps"].items())
     print(f"largest jump of a torque where contacts change, of its limit: {jumps}")
-    print(f"{found['microseconds']:.0f} us each; memory after each walk: {', '.join(f'{m:.0f}' for m in found['memory'])} MB")
+    print(
+        f"{found['microseconds']:.0f} us each; memory after each walk: {', '.join(f'{m:.0f}' for m in found['memory'])} MB"
+    )
     write(circumstances("benchmarks.control_loop") | found, arguments.output, "control-loop.json")
 
 

@@ -23,7 +23,7 @@ Array = NDArray[np.float64]
 
 PERIOD = 1e-3  # s between commands
 FRICTION = 0.7
-STEP, SHARED = 0.34, 0.12  # s that a diagonal carries, of which it shares at either end
+STEP, SHARED = 0.32, 0.1  # s that a diagonal carries, of which it shares at either end
 CLEARANCE = 0.08  # m
 GATHERING, STANDING = 1.5, 0.5  # s to come up to speed, and before
 PUSH, WHEN = 0.3, 4.0  # m/s, s
@@ -38,7 +38,9 @@ def controller(robot: sl.Model, copies: int = 1) -> sl.OperationalSpaceControl:
         sl.FrameTask("base", position="", kp=150, kd=25, weight=2),
         *(sl.FrameTask(foot, orientation="", kp=400, kd=40, weight=2) for foot in feet),
     ]
-    return sl.OperationalSpaceControl(robot, tasks, [foot for foot in feet for _ in range(copies)], friction=0.9 * FRICTION)
+    return sl.OperationalSpaceControl(
+        robot, tasks, [foot for foot in feet for _ in range(copies)], friction=0.9 * FRICTION
+    )
 
 
 class Trot:

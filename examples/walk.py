@@ -78,9 +78,7 @@ def biped() -> Walker:
 WALKERS = {"cassie": cassie, "biped": biped}
 
 
-def controller(
-    walker: Walker, axes: str, robot: sl.Model | None = None, copies: int = 1
-) -> sl.OperationalSpaceControl:
+def controller(walker: Walker, axes: str, robot: sl.Model | None = None, copies: int = 1) -> sl.OperationalSpaceControl:
     """Weights and gains in the manner of the paper's section 4. `axes`: of the centre of mass, those that are controlled.
     `robot`: what the controller takes it for. `copies`: of each contact point."""
     robot, feet = robot or walker.robot, [f"{side}_sole" for side in SIDES]

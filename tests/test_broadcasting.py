@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import saltus as sl
-from tests.test_marking import FEET, FUNCTIONS, OTHERS, ROBOT, arrays_in, names_of
+from tests.test_marking import FUNCTIONS, OTHERS, ROBOT, arrays_in, names_of
 
 LEADING = {"q": (2, 1), "q0": (2, 1), "q1": (3,), "v": (3,), "a": (2, 3), "tau": (1, 1)}
 SIZES = dict.fromkeys(("q", "q0", "q1"), ROBOT.nq)

@@ -244,6 +244,7 @@ def test_what_it_refuses() -> None:
     with pytest.raises(sl.ModelError, match="mimic joints"):
         sl.vary_inertia(with_mimic(), np.zeros((2, 10)))
     robots = sl.vary_inertia(model, nominal)
+    held = sl.ConstrainedDynamics(robots, [sl.Contact(robots, sl.robot_frames("quadruped").feet[0])])
     for refused in (
         lambda: sl.OperationalSpaceControl(robots, [sl.CenterOfMassTask()]),
         lambda: sl.save_urdf(robots, "robot.urdf"),

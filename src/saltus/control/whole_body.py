@@ -6,8 +6,8 @@
 
 Accelerations and multipliers l of bilateral constraints (loops, locked springs) are affine in z = (u, f): by the sparse
 factors of M, column by column, and by those of the constraints' small Delassus matrix. What is left is a program of the size
-of z (interior_point.py). Contacts are soft (FCCQP, 10d): slack is what J_c a misses. Priorities come one after the other: what
-the rows of one have reached, those of the next keep.
+of z (interior_point.py). Contacts are soft (FCCQP, 10d): slack is what J_c a misses. Priorities come one after the
+other: what the rows of one have reached, those of the next keep.
 
 | code | what | shape |
 |---|---|---|
