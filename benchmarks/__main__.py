@@ -17,10 +17,11 @@ def has_gpu() -> bool:
 
 def main() -> None:
     constraints = ("constrained", "precision", "osim", "scaling", "convergence", "operations")
-    contacts = ("contact_problems", "contact_steps", "control", "control_loop")
+    contacts, control = ("contact_problems", "contact_steps"), ("qps", "inverse_kinematics", "control", "control_loop")
     derivatives = ("derivatives", "derivative_errors", "derivative_effort", "lifting")
     plots = ("plot", "plot_constraints", "plot_derivatives", "plot_lifting")
-    for module in ("cpu", "startup", *constraints, *contacts, *derivatives, *(["cuda"] if has_gpu() else []), *plots):
+    gpu = ("cuda",) if has_gpu() else ()
+    for module in ("cpu", "startup", *constraints, *contacts, *control, *derivatives, *gpu, *plots):
         print(f"\npython -m benchmarks.{module}\n", flush=True)
         subprocess.run([sys.executable, "-m", f"benchmarks.{module}"], check=True)
 

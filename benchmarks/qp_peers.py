@@ -1,8 +1,8 @@
 """Solvers of quadratic programs for whole-body QPs, each by what makes it fastest, all with the same three steps.
 
 `load` puts a problem into the arrays that a solver wants, which is not timed; `solve` hands them over, factors and solves;
-`point` is x, the multipliers y of the equalities, and z of all else, as `sl.fccqp` has them. Bounds are those of torques, and
-cones have friction: what the families have.
+`point` is x, the multipliers y of the equalities, and z of all else, as `sl.fccqp` has them. Bounds are those of torques,
+and cones have friction: what the families have.
 
 | solver | cone | how |
 |---|---|---|
@@ -81,6 +81,7 @@ class Ours:
 
     def __init__(self, examples: Problem, tolerance: float, warm: bool) -> None:
         self.options: dict[str, Any] = {"tolerance": tolerance, "method": self.method}
+        self.cones = tuple(map(tuple, examples.cones.tolist()))
         self.follows, self.found = warm, None
 
     def load(self, problem: Problem) -> None:
@@ -89,8 +90,8 @@ class Ours:
             self.options |= {"x": self.found.x, "y": self.found.y, "z": self.found.z}
 
     def solve(self) -> None:
-        Q, c, A, b, cones, friction, lower, upper = self.problem
-        self.found = sl.fccqp(Q, c, A, b, cones=cones, friction=friction, lower=lower, upper=upper, **self.options)
+        Q, c, A, b, _, friction, lower, upper = self.problem
+        self.found = sl.fccqp(Q, c, A, b, cones=self.cones, friction=friction, lower=lower, upper=upper, **self.options)
 
     def point(self) -> Point:
         return Point(self.found.x, self.found.y, self.found.z)
@@ -105,7 +106,7 @@ class DAQP:
 
     def __init__(self, examples: Problem, tolerance: float, warm: bool) -> None:
         self.model, self.follows, self.lam = daqp.Model(), warm, None
-        self.model.settings = {"primal_tol": tolerance, "eq_reduction": 0 if warm else 1}
+        self.model.settings = {"primal_tol": tolerance, "eq_reduction": 1}
         self.first = limited(examples[0])
         others = np.setdiff1d(np.arange(len(examples.c[0])), self.first)
         self.order, count = np.r_[self.first, others], len(self.first)
@@ -120,10 +121,9 @@ class DAQP:
         sense = self.sense.copy()
         if self.follows and self.lam is not None:
             sense[self.lam != 0] |= 1
-        self.data = (
-            np.ascontiguousarray(Q[np.ix_(self.order, self.order)]), c[self.order], np.ascontiguousarray(rows[:, self.order]),
-            np.r_[upper[self.first], b, sides], np.r_[lower[self.first], b, sides - FAR], sense,
-        )  # fmt: skip
+        H, J = map(np.ascontiguousarray, (Q[np.ix_(self.order, self.order)], rows[:, self.order]))
+        ends = np.r_[upper[self.first], b, sides], np.r_[lower[self.first], b, sides - FAR]
+        self.data = H, c[self.order], J, *ends, sense
         self.rows = rows
 
     def solve(self) -> None:
@@ -162,7 +162,7 @@ class ProxQP:
         self.data = Q, c, A, b, self.C, np.r_[lower[self.first], none - FAR], np.r_[upper[self.first], none]
 
     def solve(self) -> None:
-        self.qp.update(*self.data, update_preconditioner=True)
+        self.qp.update(*self.data, update_preconditioner=False)
         self.qp.solve()
 
     def point(self) -> Point:
@@ -224,7 +224,7 @@ class OSQP:
         P, q, A, l, u = self.data
         self.qp.update(Px=P, Ax=A, q=q, l=l, u=u)
         if not self.follows:
-            self.qp.warm_start(x=0.0 * q, y=0.0 * l)
+            self.qp.warm_start(x=np.zeros_like(q), y=np.zeros_like(l))
         self.found = self.qp.solve(raise_error=False)
 
     def point(self) -> Point:

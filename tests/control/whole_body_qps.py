@@ -171,7 +171,7 @@ FAMILIES = {"anymal": 5.0, "talos": 2.0}
 """The robots that stand on all their points, and how hard their centre of mass is pushed about [m/s^2]."""
 
 
-def family(name: str, count: int, seed: int = 0, later: float = 0.0) -> Problem:
+def family(name: str, count: int, seed: int = 0, later: float = 0.0, weights: Weights = Weights()) -> Problem:  # noqa: B008
     """ANYmal: 54 variables, 30 equalities, 4 contacts. Talos: 118, 62, 8. `later`: each of them so much time [s] later, at
     the velocities that it has, with commands of another hundredth."""
     rng = np.random.default_rng(seed)
@@ -180,7 +180,7 @@ def family(name: str, count: int, seed: int = 0, later: float = 0.0) -> Problem:
     if later:
         q = sl.integrate(robot_of(name), q, later * v)
         commands = {key: goal + 0.01 * goal.std() * rng.normal(size=goal.shape) for key, goal in commands.items()}
-    return inverse_dynamics(name, (q, v), contact_points(name), commands)
+    return inverse_dynamics(name, (q, v), contact_points(name), commands, weights)
 
 
 def random_problem(seed: int) -> Problem:
@@ -225,10 +225,14 @@ def limited(problem: Problem, rng: np.random.Generator) -> Problem:
     count, weight = len(cones), 9.81 * A[0, 0]
     motors = np.flatnonzero(np.isfinite(upper))
     joints = np.arange(6, motors[0])
-    friction = rng.uniform(0.2, 1.0, count) * (rng.random(count) > 0.1)
-    low = rng.choice([-np.inf, 0.0, 0.02 * weight], count)
-    high = rng.choice([np.inf, np.inf, 0.2 * weight, weight], count)
-    high[rng.random(count) < 0.1] = 0.0  # switched off
+    friction, low, high = rng.uniform(0.2, 1.0, count), np.full(count, -np.inf), np.full(count, np.inf)
+    if rng.random() < 0.5:
+        low = rng.choice([-np.inf, 0.0, 0.02 * weight], count)
+        high = rng.choice([np.inf, 0.2 * weight, weight], count)
+    if rng.random() < 0.2:
+        friction *= rng.random(count) < 0.7
+    if rng.random() < 0.2:
+        high[rng.random(count) < 0.3] = 0.0  # switched off
     low = np.minimum(low, high)
 
     point, floor, angle = np.zeros(len(c)), np.maximum(low, 0.0), rng.uniform(0.0, 2.0 * np.pi, count)

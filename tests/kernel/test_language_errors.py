@@ -263,7 +263,10 @@ ERRORS: dict[str, tuple[str, str]] = {
     "writes_to_a_tuple": ("t = (1, 2)\nt[0] = 3 #!", "changes a tuple \\(1, 2\\), expected an array or a field"),
     "zero_of_integers": ("k = zero(n) #!", "zero: expected an array of numbers, found one of integers"),
     "zero_of_a_number": ("k = zero(1.0) #!", "zero: expected an array, found 1.0"),
-    "tail_of_a_field": ("x = tail(w.point, 1) #!", "tail: expected an array, or a field of numbers that has its group to itself, found a field"),
+    "tail_of_a_field": (
+        "x = tail(w.point, 1) #!",
+        "tail: expected an array, or a field of numbers that has its group to itself, found a field",
+    ),
     "symmetric_tuple": (
         "st_symmetric(y, 3, 1, 0, (1.0, 2.0)) #!",
         "st_symmetric: expected a number, found a tuple \\(1.0, 2.0\\)",

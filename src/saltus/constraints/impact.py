@@ -51,6 +51,7 @@ class Impact(Reported):
     work=WORK,
     inverts_inertia=True,
     own_code=HEAVY,
+    double_only=True,
 )
 def _impact(tree, q, v, active, restitution, rows, w, after, impulses, report):
     nv, o = tree.nv, zero(q)

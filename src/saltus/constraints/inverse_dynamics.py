@@ -71,6 +71,7 @@ class InverseDynamics(Reported):
     inputs={"q": "nq", "v": "nv", "a": "nv", "active": "nc", "rows": "nu nv"},
     outputs={"tau": "nv", "forces": "nm", "report": "5"},
     work=WORK,
+    double_only=True,
 )
 def _inverse_dynamics(tree, q, v, a, active, rows, w, tau, forces, report):
     nv, o = tree.nv, zero(q)

@@ -31,6 +31,7 @@ UPPER, LOWER, SOLVE_UPPER, SOLVE_LOWER, SOLVE = range(5)
     MOVERS,
     inputs={"M": "nv nv", "J": "nm nv"},
     outputs={"U": "nv nv zeroed", "D": "nv", "K": "nm nv", "V": "nm nm zeroed", "E": "nm"},
+    double_only=True,
 )
 def _kkt_factor(tree, M, J, w, U, D, K, V, E):
     nv, nm = tree.nv, tree.nm
@@ -65,6 +66,7 @@ def _kkt_factor(tree, M, J, w, U, D, K, V, E):
     MOVERS,
     inputs={"U": "nv nv", "D": "nv", "K": "nm nv", "V": "nm nm", "E": "nm", "product": "1 int", "x": "nv", "y": "nm"},
     outputs={"x_new": "nv", "y_new": "nm"},
+    double_only=True,
 )
 def _kkt_times(tree, U, D, K, V, E, product, x, y, w, x_new, y_new):
     nv, nm, what = tree.nv, tree.nm, product[0]

@@ -56,6 +56,7 @@ WORK = Layout(
     outputs={"matrix": "nm nm symmetric"},
     work=WORK,
     inverts_inertia=True,
+    double_only=True,
 )
 def _osim(tree, q, active, w, matrix):
     begin(tree, active, w)

@@ -34,6 +34,7 @@ WORK = OSIM_WORK.extended(nm={"reply": Force})
     outputs={"B": "nm nm zeroed", "Z": "nm 6", "C": "6 6"},
     work=WORK,
     inverts_inertia=True,
+    double_only=True,
 )
 def _osim_base(tree, q, active, w, B, Z, C):
     o, base, nm = zero(q), tree.base[0], tree.nm

@@ -39,6 +39,7 @@ WORK = Layout(
     outputs={"matrix": "nm nm symmetric"},
     work=WORK,
     inverts_inertia=True,
+    double_only=True,
 )
 def _osim_ltl(tree, q, active, w, matrix):
     nv, nm = tree.nv, tree.nm

@@ -56,6 +56,7 @@ WORK = Layout(
     outputs={"a": "nv", "forces": "nm", "report": "5"},
     work=WORK,
     inverts_inertia=True,
+    double_only=True,
 )
 def _prox_ltl(tree, q, v, tau, active, target, start, rows, w, a, forces, report):
     move_bodies(tree, q, v, w)

@@ -57,6 +57,7 @@ WORK = Layout(
     outputs={"a": "nv", "forces": "nm", "report": "5"},
     work=WORK,
     inverts_inertia=True,
+    double_only=True,
 )
 def _prox_ltls(tree, q, v, tau, active, target, start, rows, w, a, forces, report):
     nv, o = tree.nv, zero(q)

@@ -60,6 +60,7 @@ WORK = Layout(
     work=WORK,
     inverts_inertia=True,
     own_code=HEAVY,
+    double_only=True,
 )
 def _prox_pv(tree, q, v, tau, active, target, start, w, a, forces, report):
     o = zero(q)

@@ -34,6 +34,7 @@ WORK = Layout(
     outputs={"y": "nm"},
     work=WORK,
     inverts_inertia=True,
+    double_only=True,
 )
 def _response(tree, q, active, x, w, y):
     collect(tree, q, active, x, w)

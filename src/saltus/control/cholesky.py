@@ -3,9 +3,9 @@
     K = V^T D^-1 V,      V upper triangular, D its diagonal
 
 K has n rows of `row` numbers, n and `row` multiples of four, of which only those from the diagonal on are looked at; V takes
-their place. `inverse` receives D^-1. K may be quasidefinite: positive first, then negative. A pivot that is less than rounding leaves of its row is held up by that much, so that
-what K does not see hardly moves. O(n^3 / 6), four pivots at a time: a row then goes through memory a quarter as often.
-"""
+their place. `inverse` receives D^-1. K may be quasidefinite: positive first, then negative. A pivot that is less than
+rounding leaves of its row is held up by that much, so that what K does not see hardly moves. O(n^3 / 6), four pivots at a
+time: a row then goes through memory a quarter as often."""
 
 from __future__ import annotations
 

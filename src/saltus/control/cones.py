@@ -2,7 +2,8 @@
 
     s = (mu f_z, f_x, f_y) in the second-order cone,      s_0 >= |(s_1, s_2)|
 
-A pair of interior points s and z (of a force and of its multiplier) has one scaling W, symmetric, with W z = W^-1 s = lambda:
+A pair of interior points s and z (of a force and of its multiplier) has one scaling W, symmetric, with W z = W^-1 s =
+lambda:
 
     W = eta (w_0, w_1^T; w_1, I + w_1 w_1^T / (1 + w_0)),      W^-2 = eta^-2 (2 (J w)(J w)^T - J),      J = diag(1, -1, -1)
 
@@ -70,22 +71,34 @@ def circle(x, y):
     return Vec3(x.x * y.x + x.y * y.y + x.z * y.z, x.x * y.y + y.x * x.y, x.x * y.z + y.x * x.z)
 
 
+class Inverse(NamedTuple):
+    """What is divided by of a point x inside the cone: x = direction / per, direction^T J direction = 1."""
+
+    direction: Vec3
+    per: Scalar
+    per_first: Scalar
+
+
 @kernel
-def circle_solved(x, y):
+def inverted(x, unit):
+    per = 1.0 / root(x, unit)
+    return Inverse(x * per, per, 1.0 / (x.x + NOTHING))
+
+
+@kernel
+def circle_solved(x, inverse, y):
     """The u with x o u = y."""
-    along = minkowski(x, y) / (minkowski(x, x) + NOTHING)
-    inverse = 1.0 / (x.x + NOTHING)
-    return Vec3(along, (y.y - along * x.y) * inverse, (y.z - along * x.z) * inverse)
+    along = minkowski(inverse.direction, y) * inverse.per
+    return Vec3(along, (y.y - along * x.y) * inverse.per_first, (y.z - along * x.z) * inverse.per_first)
 
 
 @kernel
-def way_out(x, dx, unit):
+def way_out(inverse, dx):
     """1 / t, for the t at which x + t dx leaves the cone; 0 or less if it does not."""
-    inverse = 1.0 / root(x, unit)
-    u = x * inverse
-    rho = minkowski(u, dx) * inverse
-    along = (dx.x * inverse + rho) / (1.0 + u.x)
-    y, z = dx.y * inverse - along * u.y, dx.z * inverse - along * u.z
+    u, per = inverse.direction, inverse.per
+    rho = minkowski(u, dx) * per
+    along = (dx.x * per + rho) / (1.0 + u.x)
+    y, z = dx.y * per - along * u.y, dx.z * per - along * u.z
     return sqrt(y * y + z * z) - rho
 
 

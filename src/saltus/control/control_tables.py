@@ -114,8 +114,8 @@ CONTROL = Part(
 """Numbers of motors, contact points, limited joints; sizes of matrices, and of the program that is solved.
 
 `motor`: their degrees of freedom; `most_torque`: of each. `point_body`, `point_place`: of contact points, in the body's
-canonical frame; `point_axes`: tangents and normal as columns, in the world. `limited`, `limited_at`: the degree of
-freedom and the coordinate of joints with limits `low`, `high` and `fastest`."""
+canonical frame; `point_axes`: tangents and normal as columns, in the world. `limited`, `limited_at`: the degree of freedom
+and the coordinate of joints with limits `low`, `high` and `fastest`."""
 
 CONTROL_TABLES = Tables(
     [*TASK_TABLES.parts[:1], CONSTRAINTS, MOVERS, TASKS, CONTROL],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +18,7 @@ LONGEST = 2**31 - 1
 
 
 @declare(TABLES, inputs={}, outputs={"high": "1", "low": "1"})
-def _clock(tree, w, high, low):
+def _clock(tree: Any, w: Any, high: Any, low: Any) -> None:
     """In two numbers, of which each is exact."""
     now = ticks()
     st(high, 0, 1.0 * (now // 1048576))
@@ -26,7 +27,7 @@ def _clock(tree, w, high, low):
 
 def read_clock() -> tuple[float, float]:
     """Ticks, and seconds of Python's clock."""
-    high, low = _clock.call(Size(1, 0, 0), ())
+    high, low = _clock.call(Size(1, 0), ())
     return float(high[0] * 1048576 + low[0]), time.perf_counter()
 
 

@@ -19,6 +19,7 @@ from saltus.arrays import Array, ArrayLike, on_gpu, real_numbers
 from saltus.control.deadline import allowance
 from saltus.control.quadratic_program import EMPTY, PROBLEM, QPSolution, Size
 from saltus.control.reduced_program import _reduced_program
+from saltus.kernel.gpu_arrays import to_device
 
 DOUBLE, SINGLE = np.dtype(np.float64), np.dtype(np.float32)
 
@@ -32,7 +33,7 @@ MAX_ITERATIONS = {"interior_point": 60}
 LOWEST, HIGHEST = -1e30, 1e30
 """Stand for infinity: kernels are given finite numbers."""
 
-NAMES = [name for name in PROBLEM if name not in ("cones", "options", "limits")]
+NAMES = [name for name in PROBLEM if name not in ("options", "limits")]
 
 
 class Prepared(NamedTuple):
@@ -72,7 +73,7 @@ def fccqp(
 
     cones: (nc, 3), which of the variables are fx, fy and the normal force fz of each contact.
     friction: mu of all contacts, or (..., nc): sqrt(fx^2 + fy^2) <= mu fz.
-    lower, upper: (..., n); none by default. Those of fz are limits of normal forces (both 0: no contact); fx and fy have none.
+    lower, upper: (..., n); none by default. Those of fz are limits of normal forces (both 0: no contact); fx, fy have none.
     x, y, z: (..., n), (..., m), (..., n), a solution of something similar to start from.
     tolerance: of residuals, as shares of the largest term of their equations; 1e-9, in single precision 1e-4.
     max_time: [s]; what there is by then is returned. Of a batch, each packet may take so long.
@@ -92,13 +93,18 @@ def fccqp(
             given = as_numbers(given)
         Q, c, A, b = given
     ready = prepared(
-        c.shape[-1] if c.ndim else -1, b.shape[-1] if b.ndim else -1, listed(cones), c.dtype.char, method, tolerance,
+        c.shape[-1] if c.ndim else -1, b.shape[-1] if b.ndim else -1, listed(cones), number_letter(c), method, tolerance,
         max_iterations, max_time, float(friction) if friction.__class__ in (float, int) else None,
     )  # fmt: skip
+    if on_gpu(Q):
+        ready = ready._replace(**{
+            name: to_device(getattr(ready, name), Q)
+            for name in ("limits", "lowest", "highest", "frictions") if getattr(ready, name) is not None
+        })  # fmt: skip
     low = ready.lowest if lower is None else bounds(lower, "lower", np.maximum, LOWEST, c)
     high = ready.highest if upper is None else bounds(upper, "upper", np.minimum, HIGHEST, c)
     mu = ready.frictions if ready.frictions is not None else like(friction, "friction", c)
-    inputs = (ready.cones, ready.options, Q, c, A, b, mu, low, high, ready.limits)
+    inputs = (ready.options, Q, c, A, b, mu, low, high, ready.limits)
     if x is not None or z is not None:
         inputs = (*inputs, *start(x, y, z, c, b))
     solve = METHODS[method]
@@ -108,9 +114,17 @@ def fccqp(
         refuse_shapes(ready.size, dict(zip(NAMES, (Q, c, A, b, mu, low, high), strict=True)))
         found = solve.call(ready.size, inputs, None, "mark")
     report = found[3]
-    if (report[1] == EMPTY) if report.ndim == 1 else (report.__class__ is np.ndarray and (report[..., 1] == EMPTY).any()):
+    if (
+        (report[1] == EMPTY)
+        if report.ndim == 1
+        else (report.__class__ is np.ndarray and (report[..., 1] == EMPTY).any())
+    ):
         refuse_values(ready.cones, np.asarray(mu), np.asarray(low), np.asarray(high))
     return QPSolution(*found)
+
+
+def number_letter(array: Any) -> str:
+    return "f" if str(array.dtype).endswith("float32") else "d"
 
 
 def as_numbers(given: Sequence[ArrayLike]) -> Any:
@@ -121,8 +135,8 @@ def as_numbers(given: Sequence[ArrayLike]) -> Any:
 
 def like(value: ArrayLike, name: str, array: Array) -> Array:
     """Numbers of the same type, on the same device."""
-    if value.__class__ is np.ndarray and value.dtype is array.dtype or on_gpu(value):
-        return value  # type: ignore[no-any-return]
+    if (value.__class__ is np.ndarray and value.dtype is array.dtype) or on_gpu(value):
+        return value
     return real_numbers(value, f"fccqp: {name}").astype(array.dtype)
 
 
@@ -162,7 +176,9 @@ def prepared(
     friction: float | None,
 ) -> Prepared:
     if n < 1 or m < 0:
-        raise ValueError(f"fccqp: c and b have {max(n, 0)} and {max(m, 0)} entries, expected (..., n) and (..., m), n > 0")
+        raise ValueError(
+            f"fccqp: c and b have {max(n, 0)} and {max(m, 0)} entries, expected (..., n) and (..., m), n > 0"
+        )
     if method not in METHODS:
         raise ValueError(f"fccqp: method is {method!r}, expected one of {', '.join(map(repr, METHODS))}")
     if tolerance is not None and not tolerance > 0:
@@ -176,7 +192,7 @@ def prepared(
         raise ValueError(f"fccqp: cones are {cones}, expected (nc, 3) different variables, from 0 to {n - 1}")
     most = MAX_ITERATIONS[method] if max_iterations is None else max_iterations
     return Prepared(
-        Size(n, m, len(cones)),
+        Size(n, m, cones),
         np.array(cones, np.int32).reshape(-1, 3),
         np.array([most, 0 if max_time is None else allowance(max_time)], np.int32),
         np.array([TOLERANCE[letter] if tolerance is None else tolerance], letter),
@@ -188,7 +204,7 @@ def prepared(
 
 def refuse_shapes(size: Size, arrays: dict[str, Any]) -> None:
     """Say which array does not fit; nothing, if that is not why it was refused."""
-    n, m, k = size.variables, size.equalities, size.cones
+    n, m, k = size.variables, size.equalities, len(size.cones)
     expected = {"Q": (n, n), "c": (n,), "A": (m, n), "b": (m,), "friction": (k,), "lower": (n,), "upper": (n,)}
     for name, array in arrays.items():
         shape = expected[name]
@@ -207,7 +223,9 @@ def refuse_values(cones: Array, friction: Array, lower: Array, upper: Array) -> 
     tangents, normals = cones[:, :2].ravel(), cones[:, 2]
     for name, beyond in (("lower", lower[..., tangents] > LOWEST), ("upper", upper[..., tangents] < HIGHEST)):
         if beyond.any():
-            raise ValueError(f"fccqp: {name} bounds the tangential force of a cone, expected limits of its normal force alone")
+            raise ValueError(
+                f"fccqp: {name} bounds the tangential force of a cone, expected limits of its normal force alone"
+            )
     if (upper[..., normals] < 0).any():
         raise ValueError("fccqp: upper is negative for the normal force of a cone, expected 0 or more")
 

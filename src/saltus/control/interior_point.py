@@ -19,6 +19,7 @@ same for x and multipliers. In packets all lanes go together, and those that are
 | `place`, `step` | (x, t), where rows have F x = t, and its change | N |
 | `slope` | (Hx + h + F'l, F x) | N |
 | `pull`, `pull_step` | l, of the rows, and its change | N |
+| `COST`, `base`, `base_cost` | of the costs 1/2 x'Hx + h'x + base as they were given, COST'x + base_cost are linear | n |
 | `below`, `above` | z of both ends | N |
 | `inside`, `outside` | 1 / (s z) of both ends, 0 where there is none | N |
 
@@ -31,10 +32,12 @@ from __future__ import annotations
 from saltus.control.cholesky import dot, factor, padded, solve_lower, solve_upper
 from saltus.control.cones import (
     NOTHING,
+    Inverse,
     Scaling,
     barrier_block,
     circle,
     circle_solved,
+    inverted,
     root,
     scaled,
     scaling,
@@ -95,8 +98,8 @@ ALIKE = 0.1
 FULL = 0.9
 """From this length on a step should take most of what is left."""
 
-FINER = 100.0
-"""How much smaller than other residuals the gap must be: costs are made of parts that cancel."""
+SMALL = 1e-3
+"""What rounding leaves of a slope, at most."""
 
 DOUBLE, UNIT, SINGLE_UNIT = 1e-9, 4e-16, 2e-7
 """Single precision is what does not tell 1 from 1 + 1e-9; and the shares by which numbers are rounded."""
@@ -110,22 +113,23 @@ NO_GAIN = 1e-18
 CANCELLED = 1e-4
 """How much of what cancels in a slope counts as what is there."""
 
-PLACE, STEP, SLOPE, LINEAR, PULL, PULL_STEP, REST, INVERSE, VECTORS = 0, 1, 2, 3, 4, 5, 6, 7, 8
+PLACE, STEP, SLOPE, LINEAR, PULL, PULL_STEP, REST, INVERSE, COST, VECTORS = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9
 
 PROGRAM = Layout(
-    one={"unit": None},
+    one={"unit": None, "base": None, "base_cost": None},
     npk={"system": None},
     nph={"hessian": None},
     npg={"general": None},
     npv={"vector": None},
     npp={
-        "lower": None, "upper": None, "below": None, "above": None, "inside": None, "outside": None, "held": None, "has_lower": None, "has_upper": None,
+        "lower": None, "upper": None, "below": None, "above": None, "inside": None, "outside": None, "held": None,
+        "has_lower": None, "has_upper": None, "room_below": None, "room_above": None,
         "second_below": None, "second_above": None, "change_below": None, "change_above": None, "give": None,
         "bounded": int,
     },
     npc={
-        "mu": None, "open": None, "reaction": Vec3, "scaling": Scaling, "balance": Vec3, "second": Vec3, "change": Vec3,
-        "fx": int, "fy": int, "fz": int,
+        "mu": None, "open": None, "reaction": Vec3, "scaling": Scaling, "balance": Vec3, "inverse": Inverse,
+        "second": Vec3, "change": Vec3, "fx": int, "fy": int, "fz": int,
     },
 )  # fmt: skip
 
@@ -168,10 +172,11 @@ def minimise(p, n, nf, nc, warm, scale, tolerance, most, begun, allowed):
     for iteration in range(most + 1):
         find_slope(p, n, nf, first, size)
         follow_slope(p, nc, first, size, nb)
-        dual, rows, gap, worth = judge(p, n, nf, nc, first, size, nb, scale, worth)
-        settled = select(less(FULL, length), select(less(0.5 * before, dual), one, o), o)  # rounding allows no less
+        dual, rows, gap, slip, worth = judge(p, n, nf, nc, first, size, nb, scale, worth)
+        stuck = select(less(FULL, length), select(less(0.5 * before, dual), one, o), o)
+        settled = select(less(dual, lift(SMALL, o)), stuck, o)  # rounding allows no less
         before = dual
-        left = maximum(maximum(select(less(0.5, settled), o, dual), rows), gap * FINER)
+        left = maximum(maximum(select(less(0.5, settled), o, maximum(dual, slip)), rows), gap)
         going = select(less(tolerance, left), going, o)
         if iteration == most or not some(less(0.5, going)):
             break
@@ -272,6 +277,7 @@ def put_inside(p, nf, nc, first, size, nb, apart, inner):
     force = o
     for c in range(nc):
         force = force + fabs(ld(x, p.fz[c]))
+    least = force * (apart / max(nc, 1)) + NOTHING
     far = lift(1e-30, o)
     for k in range(nb):
         j = p.bounded[k]
@@ -284,8 +290,8 @@ def put_inside(p, nf, nc, first, size, nb, apart, inner):
         x[j] = select(less(0.5, p.held[j]), low, minimum(maximum(at, low + margin), high - margin))
     for c in range(nc):
         a, b, z = p.fx[c], p.fy[c], p.fz[c]
-        least = minimum(force * (apart / nc) + 1e-30, p.upper[z] * apart) * p.open[c]
-        x[z] = maximum(ld(x, z), least)
+        normal = maximum(ld(x, z), minimum(least, 0.5 * p.upper[z]))
+        x[z] = select(less(0.5, p.held[z]), ld(x, z), normal)
         length = sqrt(ld(x, a) * ld(x, a) + ld(x, b) * ld(x, b))
         share = minimum(lift(1.0, o), inner * p.mu[c] * ld(x, z) / (length + 1e-30)) * p.open[c]
         x[a], x[b] = ld(x, a) * share, ld(x, b) * share
@@ -393,7 +399,8 @@ def choose(condition, x, y):
 
 @kernel
 def judge(p, n, nf, nc, first, size, nb, scale, worth):
-    """What is left of the slope, of rows and of the gap, each as a share of what is there; and the largest worth.
+    """What is left of the slope, of rows, of the gap, and what that of the slope does to it, each as a share of what is there;
+    and the largest worth.
 
     Of the slope, what is there are slopes and multipliers, not what cancels in a slope, but for rounding."""
     o = zero(p.system)
@@ -419,18 +426,23 @@ def judge(p, n, nf, nc, first, size, nb, scale, worth):
         rest[z] = (ld(rest, z) - p.mu[c] * f.x) * p.open[c]
         rest[a] = (ld(rest, a) - f.y) * p.open[c]
         rest[b] = (ld(rest, b) - f.z) * p.open[c]
-    dual = o
+    dual = slip = o
     for j in range(n):
-        dual = maximum(dual, fabs(ld(rest, j)))
+        dual, slip = maximum(dual, fabs(ld(rest, j))), slip + fabs(ld(rest, j) * ld(x, j))
     rows = o
     for j in range(first, first + nf):
         largest_part = fabs(ld(x, j)) + 1e-30
         for i in range(n):
             largest_part = maximum(largest_part, fabs(ld(p.general, (j - first) * first + i) * ld(x, i)))
         rows = maximum(rows, fabs(ld(g, j) - ld(x, j)) / largest_part)
-    here = fabs(0.5 * half) + fabs(linear)
+    cost = p.base_cost[0]
+    for j in range(n):
+        cost = cost + ld(vector(p, COST, size), j) * ld(x, j)
+    value = p.base[0] + 0.5 * half + linear
+    here = maximum(fabs(value), maximum(fabs(cost), fabs(value - cost)))
     worth = maximum(worth, here)
-    return dual / most, rows, gap / maximum(here, ROUNDING * worth + NO_GAIN), worth
+    share = 1.0 / maximum(here, ROUNDING * worth + NO_GAIN)
+    return dual / most, rows, gap * share, slip * share, worth
 
 
 @kernel
@@ -443,7 +455,8 @@ def measure(p, nc, nb):
         j = p.bounded[k]
         below, above, at = p.below[j], p.above[j], ld(x, j)
         here, there = p.has_lower[j], p.has_upper[j]
-        low, high = to_lower(p, j, at) * below, to_upper(p, j, at) * above
+        p.room_below[j], p.room_above[j] = to_lower(p, j, at), to_upper(p, j, at)
+        low, high = p.room_below[j] * below, p.room_above[j] * above
         p.inside[j], p.outside[j] = here / (low + 1.0 - here), there / (high + 1.0 - there)
         work, ends = work + low + high, ends + here + there
     for c in range(nc):
@@ -452,7 +465,8 @@ def measure(p, nc, nb):
         s = Vec3(s.x + apart, s.y, s.z)  # of a cone that is shut, anything
         f = Vec3(p.reaction[c].x + apart, p.reaction[c].y, p.reaction[c].z)
         W = scaling(s, f, p.unit[0])
-        p.scaling[c], p.balance[c] = W, scaled(W, f)
+        balance = scaled(W, f)
+        p.scaling[c], p.balance[c], p.inverse[c] = W, balance, inverted(balance, p.unit[0])
         work, ends = work + (s.x * f.x + s.y * f.y + s.z * f.z) * is_open, ends + is_open
     return work / ends
 
@@ -539,7 +553,7 @@ def cone_pull(p, c, target):
         found = Vec3(o, o, o)
     else:
         second = p.second[c]
-        found = circle_solved(p.balance[c], Vec3(target - second.x, -second.y, -second.z))
+        found = circle_solved(p.balance[c], p.inverse[c], Vec3(target - second.x, -second.y, -second.z))
     return found
 
 
@@ -588,9 +602,7 @@ def softness(p, j):
 @kernel
 def reach(p, nc, size, nb, target):
     """1 / the longest step that stays inside; the changes of multipliers. Without a target, also what Newton neglects."""
-    o, unit = zero(p.system), p.unit[0]
-    d = vector(p, STEP, size)
-    longest = o
+    d, longest = vector(p, STEP, size), zero(p.system)
     for k in range(nb):
         j = p.bounded[k]
         below, above, ds = p.below[j], p.above[j], ld(d, j)
@@ -600,19 +612,18 @@ def reach(p, nc, size, nb, target):
         p.change_below[j], p.change_above[j] = dl, du
         if target is None:
             p.second_below[j], p.second_above[j] = ds * dl, -ds * du
-        # 1 / z = s (1 / s z)
         ends = maximum(-ds * per_low, ds * per_high)
-        multipliers = maximum(-dl * per(below, p.inside[j], per_low), -du * per(above, p.outside[j], per_high))
+        multipliers = maximum(-dl * (p.room_below[j] * p.inside[j]), -du * (p.room_above[j] * p.outside[j]))
         longest = maximum(longest, maximum(ends, multipliers))
     for c in range(nc):
-        W, balance, is_open = p.scaling[c], p.balance[c], p.open[c]
+        W, balance, inverse, is_open = p.scaling[c], p.balance[c], p.inverse[c], p.open[c]
         ds = slack(p, c, d)
         ds = unscaled(W, ds * is_open)
         dz = cone_pull(p, c, target) - balance - ds
         if target is None:
             p.second[c] = circle(ds, dz)
         p.change[c] = unscaled(W, dz) * is_open
-        longest = maximum(longest, maximum(way_out(balance, ds, unit), way_out(balance, dz, unit)) * is_open)
+        longest = maximum(longest, maximum(way_out(inverse, ds), way_out(inverse, dz)) * is_open)
     return longest
 
 
@@ -631,17 +642,11 @@ def room(p, nc, size, first, nb, d):
     for c in range(nc):
         s = slack(p, c, x)
         s = Vec3(s.x + 1.0 - p.open[c], s.y, s.z)
-        longest = maximum(longest, way_out(s, slack(p, c, d), p.unit[0]) * p.open[c])
+        longest = maximum(longest, way_out(inverted(s, p.unit[0]), slack(p, c, d)) * p.open[c])
     share = minimum(lift(1.0, o), NEARLY / maximum(longest, lift(NOTHING, o)))
     for i in range(size):
         share = select(less(fabs(ld(d, i)), lift(ENDLESS, o)), share, o)
     return share
-
-
-@kernel
-def per(z, product, inverse):
-    """1 / z, of 1 / (s z) and 1 / s; 0 where there is none."""
-    return select(less(0.0, z), product / maximum(inverse, lift(1e-30, z)), lift(0.0, z))
 
 
 @kernel

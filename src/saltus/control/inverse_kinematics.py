@@ -12,7 +12,7 @@ samples that are not done: packets of them are full again. A sample's search is 
 | `record` | what |
 |---|---|
 | 0, 1 | the start, counted from 0; its steps so far |
-| 2, 3 | what the best start has missed, squared; how far the last step went |
+| 2, 3 | what the best has missed, squared, or less than 0 if it has met the first level; how far the last step went |
 | 4, 5 | status, or `GOING`, or `AGAIN`, from elsewhere; steps in all |
 | 6 ... | of each level, how much more its steps are damped; then, what it and those above missed before |
 """
@@ -26,6 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from saltus.arrays import Array, ArrayLike, OnInvalid, on_gpu, real_numbers
+from saltus.constraints.report import whole
 from saltus.control.reach import REACH_TABLES, REACH_WORK, evaluate, find_step
 from saltus.control.task_tables import TaskSet, as_task_set
 from saltus.control.tasks import AnyTask
@@ -33,6 +34,7 @@ from saltus.kernel import declare, floor, kernel, ld, less, lift, maximum, minim
 from saltus.kernel.gpu_arrays import moved
 from saltus.model.manifold import step_joint
 from saltus.model.model import Model
+from saltus.model.parameters import refuse_several
 
 
 class Reach(IntEnum):
@@ -55,22 +57,28 @@ SOLVED, PARTLY, STALLED, MAX_ITERATIONS = (float(each) for each in list(Reach)[:
 GOING, AGAIN = -1.0, -2.0
 
 FAR = 1e3
+"""Stands for the step before the first one."""
 
 SLOW, PATIENCE = 0.98, 10
 """After so many steps, a start must make less of what it misses, squared, by each step, or another one is tried."""
 
-LESS, MORE, LEAST, MOST = 0.7, 3.0, 1e-2, 1e3
+LESS, MORE, LEAST, MOST = 0.7, 3.0, 1e-2, 1e4
 """By how much damping changes where a step has made it better or worse, and where that ends."""
 
+WORSE, NEAR = 1.0001, 1e-3
+"""By so much more levels above must miss, and so much at least, before a posture is damped for it."""
+
+LOWER = 1e-4
+"""What a level counts, beside the one above, where the best is chosen among those that meet the first."""
+
 KEPT = 6
-"""Numbers of the record before those of the levels."""
+"""Numbers of a record before those of the levels."""
 
 START = (0.0, 0.0, 1e30, FAR, GOING, 0.0)
+"""How a record begins, before those of the levels."""
 
-RESTARTS = 100
-
-POLISH = 4
-"""So many times as many steps has the best start at the end."""
+RESTARTS, POLISH = 100, 4
+"""How often stuck searches start again; and so many times as many steps has the best of them at the end."""
 
 FLOOR, RANK = {"d": 1e-12, "f": 1e-6}, {"d": 1e-20, "f": 1e-10}
 """By the type of numbers: the least damping, and the square of the share of a row below which the rest of it is rounding."""
@@ -145,33 +153,37 @@ def flag(condition, like):
 
 @kernel
 def judge(tree, options, tolerance, w, q, best, record):
-    """The status of each lane, and the best start so far, which becomes q where the search has failed."""
+    """The status of each lane, and the best so far, which becomes q where the search has failed."""
     o = zero(record)
     start, status = ld(record, 0), ld(record, 4)
-    first, worst, allowed = w.missed[0], w.missed[0], tolerance * tolerance
+    first, below, allowed = w.missed[0], o, tolerance * tolerance
+    worst, share = first, 1.0
     for level in range(1, tree.nlevel):
-        worst = maximum(worst, w.missed[level])
+        worst, below, share = maximum(worst, w.missed[level]), below + share * w.missed[level], LOWER * share
     active, solved, met = flag(less(status, -0.5), o), flag(less(worst, allowed), o), flag(less(first, allowed), o)
-    last = flag(less(options[1] - 0.5, start), o) if options[1] == 0 else flag(less(options[1] + 0.5, start), o)
-    steps = 1.0 * options[0] * (1.0 + (POLISH - 1.0) * last) if options[1] > 0 else options[0] + o
-    still = flag(less(ld(record, 3), tolerance), o)
-    spent, slow = flag(less(steps - 0.5, ld(record, 1)), o), o
+    last = flag(less(options[1] + 0.5 if options[1] > 0 else -0.5, start), o)
+    steps = 1.0 * options[0] * (1.0 + (POLISH - 1.0) * last if options[1] > 0 else 1.0 + o)
+    still, spent = flag(less(ld(record, 3), tolerance), o), flag(less(steps - 0.5, ld(record, 1)), o)
+    slow = o
     if tree.nlevel == 1:
-        slow = (
-            (1.0 - last)
-            * flag(less(SLOW * ld(record, KEPT + 1), first), o)
-            * flag(less(PATIENCE - 0.5, ld(record, 1)), o)
-        )
+        slow = flag(less(SLOW * ld(record, KEPT + 1), first), o) * flag(less(PATIENCE - 0.5, ld(record, 1)), o)
+        slow = slow * (1.0 - last)
     over = active * (1.0 - solved) * maximum(maximum(still, slow), spent)
-    better = over * flag(less(first, ld(record, 2)), o)
+    score, worth = first, over
+    if tree.nlevel > 1:  # what lower levels do on their way may cost higher ones for a while
+        score, worth = select(less(0.5, met), -1.0 / (1.0 + below), first), active
+    better = worth * flag(less(score, ld(record, 2)), o)
+    best_score = select(less(0.5, better), score, ld(record, 2))
+    was_met = flag(less(best_score, o), o)
     failed = still * STALLED + (1.0 - still) * MAX_ITERATIONS
-    held = still * PARTLY + (1.0 - still) * MAX_ITERATIONS
-    ended = met * held + (1.0 - met) * (last * failed + (1.0 - last) * AGAIN)
-    lost = last * over * (1.0 - met)
+    missed = last * failed + (1.0 - last) * AGAIN
+    missed = was_met * MAX_ITERATIONS + (1.0 - was_met) * missed
+    ended = met * (still * PARTLY + (1.0 - still) * MAX_ITERATIONS) + (1.0 - met) * missed
+    lost = over * maximum(last, was_met) * (1.0 - met * still)
     for c in range(tree.nq):
         st(best, c, select(less(0.5, better), ld(q, c), ld(best, c)))
         st(q, c, select(less(0.5, lost), ld(best, c), ld(q, c)))
-    st(record, 2, select(less(0.5, better), first, ld(record, 2)))
+    st(record, 2, best_score)
     verdict = select(less(0.5, solved), SOLVED + o, select(less(0.5, over), ended, GOING + o))
     st(record, 4, select(less(0.5, active), verdict, status))
 
@@ -202,17 +214,18 @@ def take_step(tree, restarts, q0, length, along, w, q, best, record):
     st(record, 3, select(less(0.5, anew), lift(FAR, o), select(less(0.5, active), length, ld(record, 3))))
     st(record, 4, select(less(0.5, active), GOING + o, ld(record, 4)))
     st(record, 5, ld(record, 5) + active)
-    sum_now = o
+    now = above = above_before = o
     for level in range(tree.nlevel):
-        sum_now = sum_now + w.missed[level]
+        now = now + w.missed[level]
         at, before = KEPT + level, KEPT + tree.nlevel + level
-        caution = w.caution[level]
-        closer = less(sum_now, ld(record, before))
-        if level == tree.nlevel - 1 and tree.posed[0]:
-            closer = less(-along, o)
-        caution = select(closer, maximum(LESS * caution, LEAST + o), minimum(MORE * caution, MOST + o))
+        caution, earlier = w.caution[level], ld(record, before)
+        closer = flag(less(now, earlier), o)
+        if level == tree.nlevel - 1 and tree.posed[0]:  # a posture may turn back, or pull at what is out of reach
+            closer = flag(less(-along, o), o) * flag(less(above, WORSE * above_before + NEAR * NEAR), o)
+        caution = select(less(0.5, closer), maximum(LESS * caution, LEAST + o), minimum(MORE * caution, MOST + o))
         st(record, at, select(less(0.5, anew), 1.0 + o, caution))
-        st(record, before, select(less(0.5, anew), 1e30 + o, sum_now))
+        st(record, before, select(less(0.5, anew), 1e30 + o, now))
+        above, above_before = now, earlier
 
 
 class Reached(NamedTuple):
@@ -224,6 +237,7 @@ class Reached(NamedTuple):
     """(..., ntr) what rows miss, reference less value, as in `TaskSet.rows`."""
     record: Array
     tasks: TaskSet
+    tolerance: float
 
     @property
     def status(self) -> Any:
@@ -231,13 +245,13 @@ class Reached(NamedTuple):
         status = self.record[..., 4]
         if isinstance(status, np.ndarray | np.floating):
             status = np.where(np.isnan(status), int(Reach.NOT_FINITE), status)
-        return Reach(int(status)) if status.ndim == 0 else status.astype(int)
+        return Reach(int(status)) if status.ndim == 0 else whole(status)
 
     @property
     def met(self) -> Any:
-        """(...) whether the tasks of the first priority are met to the tolerance."""
-        status = self.record[..., 4]
-        return (status == SOLVED) | (status == PARTLY)
+        """(...) whether the tasks of the first priority are met to the tolerance, whatever the status."""
+        rows = [r for r, weight in self.tasks.first_rows if weight > 0]
+        return (self.error[..., rows] ** 2).sum(-1) <= self.tolerance**2
 
     @property
     def errors(self) -> dict[str, Any]:
@@ -247,12 +261,12 @@ class Reached(NamedTuple):
     @property
     def iterations(self) -> Any:
         """(...) steps, of all starts."""
-        return self.record[..., 5].astype(int)
+        return whole(self.record[..., 5])
 
     @property
     def starts(self) -> Any:
         """(...) how often the search began."""
-        return self.record[..., 0].astype(int) + 1
+        return whole(self.record[..., 0]) + 1
 
 
 def inverse_kinematics(
@@ -284,6 +298,7 @@ def inverse_kinematics(
     >>> found.status, bool(np.allclose(sl.frame_placement(arm, found.q, "tool"), there, atol=1e-6))
     (<Reach.SOLVED: 0>, True)
     """
+    refuse_several(robot, "inverse_kinematics")
     tasks = as_task_set(robot, tasks)
     q0 = robot.neutral() if q0 is None else q0
     if isinstance(references, Mapping):
@@ -324,6 +339,8 @@ class Search(NamedTuple):
         letter = "f" if single else "d"
         options = np.array([self.max_iterations, self.restarts, steps], np.int32)
         limits = np.array([self.tolerance, FLOOR[letter], RANK[letter]], letter)
+        if on_gpu(q0):
+            limits = moved(limits, q0)
         found: tuple[Any, ...] = _inverse_kinematics.call(
             self.tasks, (options, limits, references, q0, *state), None, self.on_invalid
         )
@@ -337,7 +354,7 @@ class Search(NamedTuple):
 
     def all_at_once(self, references: Array, q0: Array) -> Reached:
         q, _, _, record, error = self.call(references, q0, self.beginning(q0), ENDLESSLY)
-        return Reached(q, error, record, self.tasks)
+        return Reached(q, error, record, self.tasks, self.tolerance)
 
     def in_turns(self, references: Array, q0: Array) -> Reached:
         """A batch with one leading axis: some steps of all, of what is not done, and so on."""
@@ -348,18 +365,14 @@ class Search(NamedTuple):
         while left.size:
             *going, last = self.call(references[left], q0[left], going, CHUNKS if left.size > FEW else ENDLESSLY)
             done = going[3][:, 4] >= 0
-            for whole, part in ((q, going[0]), (record, going[3]), (error, last)):
-                whole[left[done]] = part[done]
+            for found, part in ((q, going[0]), (record, going[3]), (error, last)):
+                found[left[done]] = part[done]
             left, going = left[~done], [x[~done] for x in going]
-        return Reached(q, error, record, self.tasks)
+        return Reached(q, error, record, self.tasks, self.tolerance)
 
     def on_gpu(self, references: Any, q0: Any) -> Reached:
         like = references if on_gpu(references) else q0
         references, q0 = moved(references, like), moved(q0, like)
-        state = [
-            q0,
-            q0,
-            *(moved(x, like) for x in self.beginning(np.zeros(1, str(like.dtype).removeprefix("torch.")))[2:]),
-        ]
+        state = [q0, q0, *(moved(x, like) for x in self.beginning(np.zeros(1))[2:])]
         q, _, _, record, error = self.call(references, q0, state, ENDLESSLY)
-        return Reached(q, error, record, self.tasks)
+        return Reached(q, error, record, self.tasks, self.tolerance)

@@ -32,6 +32,7 @@ from saltus.derivatives.forward import coordinate_rates
 from saltus.kernel import declare, kernel, ld, less, lift, maximum, select, some, st, tail, zero
 from saltus.kernel.forward import push_forward
 from saltus.model.model import Model
+from saltus.model.parameters import refuse_several
 
 OUT_OF_REACH = 10.0
 """How much rates are damped where positions are missed, by the damping of steps: there is none where they are not."""
@@ -203,13 +204,14 @@ def kinematic_trajectory(
     >>> import numpy as np, saltus as sl
     >>> arm = sl.load_robot("arm")
     >>> tasks = sl.TaskSet(arm, [sl.FrameTask("tool", orientation="")])
-    >>> q0, t = np.full(arm.nv, 0.4), np.linspace(0.0, 1.0, 101)[:, None]
-    >>> start, way = sl.frame_placement(arm, q0, "tool")[:3, 3], np.array([0.1, 0.0, 0.05])
+    >>> q0, t = np.full(arm.nv, 0.7), np.linspace(0.0, 1.0, 101)[:, None]
+    >>> start, way = sl.frame_placement(arm, q0, "tool")[:3, 3], np.array([-0.1, 0.0, 0.05])
     >>> up = sl.Target(start + way * np.sin(t), way * np.cos(t), -way * np.sin(t))
     >>> motion = sl.kinematic_trajectory(arm, tasks, tasks.references(tool=up), q0, dt=0.01)
     >>> bool(np.abs(np.gradient(motion.v, 0.01, axis=0) - motion.a)[1:-1].max() < 1e-3)
     True
     """
+    refuse_several(robot, "kinematic_trajectory")
     tasks = as_task_set(robot, tasks)
     references, q0 = real_numbers(references, "references").astype(float), real_numbers(q0, "q0").astype(float)
     if references.ndim < 2 or references.shape[-1] != tasks.sizes["nref"]:

@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from saltus.arrays import Array, ArrayLike, OnInvalid
+from saltus.arrays import Array, ArrayLike, OnInvalid, on_gpu
 from saltus.constraints.constraint import Constraint
+from saltus.constraints.precision import in_double, is_single
 from saltus.constraints.report import whole
 from saltus.constraints.scale import typical_delassus
 from saltus.control.control_tables import ContactPoint, ControlledModel, Settings
@@ -18,14 +19,15 @@ from saltus.control.quadratic_program import NOT_FINITE, QPStatus
 from saltus.control.task_tables import TaskSet, as_task_set
 from saltus.control.tasks import AnyTask
 from saltus.control.whole_body import _whole_body
+from saltus.kernel.gpu_arrays import to_device
 from saltus.model.checks import ModelError
 from saltus.model.joints import JointKind
 from saltus.model.model import Model
 from saltus.model.motors import motors_of
 from saltus.model.parameters import refuse_several
 
-TOLERANCE = {"d": 1e-8, "f": 1e-4}
-"""Of what is left of slopes and gap, as shares, by the type of numbers."""
+TOLERANCE = 1e-8
+"""Of what is left of slopes and gap, as shares."""
 
 MAX_ITERATIONS = 40
 
@@ -140,8 +142,7 @@ class OperationalSpaceControl:
         self.friction = np.broadcast_to(np.asarray(friction, float), count).copy()
         if (self.friction < 0).any() or not np.isfinite(self.friction).all():
             raise ModelError(f"OperationalSpaceControl: friction is {friction}, expected 0 or more")
-        usual = self.friction, np.ones(count), np.zeros((count, 3)), np.ones(self.problem.nc)
-        self._usual = {letter: tuple(x.astype(letter) for x in usual) for letter in TOLERANCE}
+        self._all = self.friction, np.ones(count), np.zeros((count, 3)), np.ones(self.problem.nc)
         self._options: dict[Any, tuple[Any, Any]] = {}
 
     def __call__(
@@ -165,33 +166,48 @@ class OperationalSpaceControl:
         active: (..., nc), how much of each contact holds, 0 to 1 (`ramped`): in between it bears no more than
             active^2 / (1 - active^4) times the robot's weight, so that forces come and go smoothly. All by default.
         friction: (..., nc). wanted: (..., nc, 3) forces [N], to which `force_weight` draws.
-        tolerance: of the solution; 1e-8, in single precision 1e-4. max_time: [s].
+        tolerance: of the solution. max_time: [s].
+        Numbers of single precision are computed in double: weights differ by more than they tell apart.
         on_invalid: "mark" for NaN and the status `not_finite` where inputs are not valid, or "raise".
         """
         if references is None:
             references = self.tasks.references(q, **targets)
         elif targets:
             raise ValueError(f"OperationalSpaceControl: references as well as targets of {', '.join(targets)}")
-        letter = "f" if getattr(q, "dtype", None) == np.float32 else "d"
-        options, limits = self._chosen(letter, tolerance, max_iterations, max_time)
-        friction_, active_, wanted_, held = self._usual[letter]
-        active = active_ if active is None else active
-        friction = friction_ if friction is None else friction
-        wanted = wanted_ if wanted is None else wanted
-        inputs = (q, v, references, active, friction, wanted, held, options, limits)
+        if is_single(q) and is_single(v):
+
+            def again(q: Any, v: Any, references: Any, active: Any, friction: Any, wanted: Any) -> Command:
+                return self(
+                    q, v, references, active=active, friction=friction, wanted=wanted, tolerance=tolerance,
+                    max_iterations=max_iterations, max_time=max_time, on_invalid=on_invalid,
+                )  # fmt: skip
+
+            command: Command = in_double(self.model, again, q, v, references, active, friction, wanted)
+            return command
+        options, limits = self._chosen(tolerance, max_iterations, max_time)
+        mu, whole, none, held = self._all
+        mu, active, wanted = (
+            default if value is None else value for default, value in ((mu, friction), (whole, active), (none, wanted))
+        )
+        if on_gpu(q):
+            active, mu, wanted, held, limits = (
+                x if on_gpu(x) else to_device(np.asarray(x, float), q) for x in (active, mu, wanted, held, limits)
+            )
+            on_invalid = "raise"
+        inputs = (q, v, references, active, mu, wanted, held, options, limits)
         return Command(*_whole_body.call(self.problem, inputs, None, on_invalid))
 
-    def _chosen(self, letter: str, tolerance: float | None, most: int, max_time: float | None) -> tuple[Any, Array]:
-        key = letter, tolerance, most, max_time
+    def _chosen(self, tolerance: float | None, most: int, max_time: float | None) -> tuple[Any, Array]:
+        key = tolerance, most, max_time
         found = self._options.get(key)
         if found is None:
             if most < 0 or not (max_time is None or max_time > 0) or not (tolerance is None or tolerance > 0):
                 raise ValueError(
-                    f"OperationalSpaceControl: max_iterations {most}, max_time {max_time}, tolerance {tolerance}: expected "
-                    "positive numbers"
+                    f"OperationalSpaceControl: max_iterations {most}, max_time {max_time}, tolerance {tolerance}: "
+                    "expected positive numbers"
                 )
             ticks = 0 if max_time is None else allowance(max_time)
-            limits = np.array([TOLERANCE[letter] if tolerance is None else tolerance], letter)
+            limits = np.array([TOLERANCE if tolerance is None else tolerance])
             found = self._options[key] = np.array([most, ticks], np.int32), limits
         return found
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import IntEnum
 from typing import Any, NamedTuple
 
@@ -82,13 +82,13 @@ class QPSolution(NamedTuple):
 
 
 class Size:
-    """What stands in the place of a model for programs of one size."""
+    """What stands in the place of a model for programs of one size; cones: where fx, fy and fz of each are in x."""
 
     specialised = varied = weightless = False
     coupling = None
 
-    def __init__(self, variables: int, equalities: int, cones: int) -> None:
-        self.name = f"{variables} variables, {equalities} equalities and {cones} cones"
+    def __init__(self, variables: int, equalities: int, cones: Sequence[Sequence[int]] = ()) -> None:
+        self.name = f"{variables} variables, {equalities} equalities and {len(cones)} cones"
         self.variables, self.equalities, self.cones = variables, equalities, cones
         self.filled: dict[Tables, Filled] = {}
         self.quick: dict[Any, Any] = {}
@@ -96,15 +96,21 @@ class Size:
 
 
 def measure(size: Size) -> Mapping[str, int]:
-    n, m, k = size.variables, size.equalities, size.cones
-    return {"sn": n, "sm": m, "sk": k, **program_sizes(n, m, k), **reduction_sizes(n, m)}
+    n, m, k = size.variables, size.equalities, len(size.cones)
+    more = {"s3": 3 * k, "sn_bent": n, "sn_pulled": n}
+    return {"sn": n, "sm": m, "sk": k, **more, **program_sizes(n, m, k), **reduction_sizes(n, m)}
 
 
-PLAIN = Part(tuple(measure(Size(1, 1, 1))), Layout(), Layout(), measure, lambda size, ints, reals: None)
+def fill(size: Size, ints: Any, reals: Any) -> None:
+    for k, place in enumerate(place for cone in size.cones for place in cone):
+        ints.cone[k] = place
+
+
+PLAIN = Part(tuple(measure(Size(1, 1))), Layout(s3={"cone": None}), Layout(), measure, fill)
 TABLES = Tables([PLAIN], CONFIGURATIONS)
 
 PROBLEM = {
-    "cones": "sk 3 int", "options": "2 int", "Q": "sn sn", "c": "sn", "A": "sm sn", "b": "sm", "friction": "sk",
+    "options": "2 int", "Q": "sn sn", "c": "sn", "A": "sm sn", "b": "sm", "friction": "sk",
     "lower": "sn", "upper": "sn", "limits": "1",
 }  # fmt: skip
 """The inputs of kernels. `options`: the most iterations, and how many ticks of the clock / 1024 they may take (0: endless);

@@ -21,6 +21,7 @@ of reach, and convergence is quadratic where they are not.
 | `ease` | D^-1 | nv |
 | `step`, `push` | dq, and R^T y, the forces of the rows | nv |
 | `gram`, `y` | of a level | ndense ndense, ndense |
+| `caution`, `damped` | by how much more each level is damped; the largest rho | nlevel, 1 |
 
 References: J. Carpentier, R. Budhiraja, N. Mansard, Proximal and sparse resolution of constrained dynamic equations (2021),
 section IV-F: a diagonal metric in the place of the inertia matrix; T. Sugihara, Solvability-unconcerned inverse kinematics
@@ -36,7 +37,7 @@ import numpy as np
 from saltus.constraints.dense import factor_block, solve_block
 from saltus.constraints.system import AXES
 from saltus.control.task_rows import ROWS, collect_momenta, fill_tasks, place_task_bodies
-from saltus.control.task_tables import TASKS, TaskSet, named
+from saltus.control.task_tables import MOMENTUM, TASKS, TaskSet, named
 from saltus.control.tasks import PostureTask
 from saltus.kernel import (
     Layout,
@@ -150,13 +151,12 @@ def fill(problem: Any, ints: Any, reals: Any) -> None:
     ints.mixed[0] = dense[-1].stop < last.stop and dense[-1].start < dense[-1].stop
     ints.posed[0] = dense[-1].stop < last.stop
     for task in tasks.tasks:
-        weights = np.broadcast_to(task.weight, tasks.rows[task.name].stop - tasks.rows[task.name].start)
-        for r, weight in zip(range(tasks.rows[task.name].start, tasks.rows[task.name].stop), weights, strict=True):
+        for r, weight in enumerate(tasks.gains[task.name][2], tasks.rows[task.name].start):
             reals.task_share[r] = 1.0 / max(weight, 1e-12)
     metric = np.zeros(tasks.nv)
     for task in tasks.tasks:
         if is_metric(tasks, task):
-            np.add.at(metric, tasks.row_list(task), task.weight)
+            np.add.at(metric, tasks.row_list(task), tasks.gains[task.name][2])
     scale = 1.0 if ints.mixed[0] or not metric.any() else 1.0 / metric.max()
     reals.metric_scale[0] = scale
     unposed = UNPOSED * scale * metric.max() if metric.any() else 1.0
@@ -198,6 +198,7 @@ weight. `metric`, `metric_scale`: D, and by what it has the posture's weights.""
 REACH_TABLES = Tables([TREE, TASKS, REACH], CONFIGURATIONS, extent, INERTIAS)
 
 REACH_WORK = ROWS.extended(
+    one={"damped": None},
     nj={"place": SE3, "composite": Rigid},
     nv=AXES | {"loose": None, "ease": None, "push": None, "pull": None, "level_push": None, "last_step": None},
     nstep={"step": None},
@@ -215,6 +216,10 @@ def evaluate(tree, q, references, w):
     if tree.task_masses[0]:
         collect_momenta(tree, None, w)
     fill_tasks(tree, q, None, references, w)
+    for t in range(tree.nt):
+        if tree.task_kind[t] == MOMENTUM:  # it is a rate: configurations have none
+            for r in range(tree.task_first[t], tree.task_end[t]):
+                scale_row(tree, r, 0.0, w)
     for level in range(tree.nlevel):
         total = zero(w.gram)
         for r in range(tree.level_first[level], tree.level_end[level]):
@@ -225,10 +230,12 @@ def evaluate(tree, q, references, w):
 
 @kernel
 def find_step(tree, q, floor, rank, w):
-    """`step` from the rows at q, within the limits. Returns how far it goes: the degree of freedom that moves the most;
-    1 or more where limits hold others than before. And whether it turns back: its product with the last one."""
+    """`step` from the rows at q, within the limits. Returns how far it would go without damping: the degree of freedom
+    that moves the most, 1 or more where limits hold others than before; and its product with the last step, which is
+    negative where it turns back."""
     solve_levels(tree, tree.nlevel, tree.posed[0], floor, rank, w)
-    return stay_within(tree, q, w)
+    longest, along = stay_within(tree, q, w)
+    return longest * (1.0 + w.damped[0]), along
 
 
 @kernel
@@ -246,7 +253,9 @@ def solve_levels(tree, levels, posed, floor, rank, w):
         if level == last and tree.mixed[0]:
             solve_level(tree, first, end, lift(1.0, missed), w)
         else:
-            solve_level(tree, first, end, floor + w.caution[level] * missed, w)
+            rho = w.caution[level] * missed
+            w.damped[0] = maximum(w.damped[0], rho)
+            solve_level(tree, first, end, floor + rho, w)
         if level < last:
             free_below(tree, first, end, rank, w)
 
@@ -275,8 +284,10 @@ def begin_step(tree, floor, w):
         k, force = tree.task_dof[r], tree.task_weight[r] * tree.metric_scale[0] * w.error[r]
         w.pull[k] = w.pull[k] + force
         missed = missed + 0.5 * DAMPING * force * w.error[r]
-    least = floor + w.caution[last] * missed if tree.mixed[0] else o
-    share = 1.0 if tree.mixed[0] else 1.0 / (1.0 + w.caution[last] * missed)
+    rho = w.caution[last] * missed
+    least = floor + rho if tree.mixed[0] else o
+    share = 1.0 if tree.mixed[0] else 1.0 / (1.0 + rho)
+    w.damped[0] = rho if tree.posed[0] and not tree.mixed[0] else o
     for n in range(tree.nmoved):
         k = tree.moved_dof[n]
         w.ease[k] = w.loose[k] / (tree.metric[k] + least)

@@ -17,7 +17,7 @@ Reference: B. Acosta, FCCQP: A whole-body QP with full friction cone constraints
 
 from __future__ import annotations
 
-from saltus.control.cholesky import padded, total
+from saltus.control.cholesky import dot, padded, total
 from saltus.control.cones import NOTHING
 from saltus.control.interior_point import (
     ENDLESS,
@@ -45,7 +45,24 @@ from saltus.control.reduction import (
     stiffen,
     stride,
 )
-from saltus.kernel import Quad, declare, fabs, kernel, ld, less, lift, maximum, quad, select, some, sqrt, st, ticks, zero
+from saltus.kernel import (
+    Quad,
+    declare,
+    fabs,
+    kernel,
+    ld,
+    less,
+    lift,
+    maximum,
+    quad,
+    select,
+    some,
+    sqrt,
+    st,
+    tail,
+    ticks,
+    zero,
+)
 from saltus.spatial.algebra import Vec3
 
 REFINED, WELL = 3, 10.0
@@ -59,13 +76,13 @@ SURE = 1e-6
     TABLES,
     inputs=PROBLEM | {"start_x": "sn optional", "start_z": "sn optional"},
     outputs={"x": "sn", "y": "sm", "z": "sn", "report": "6"},
-    work=PROGRAM.extended(**REDUCTION.groups, sm={"right": None}, sn={"slope": None}),
+    work=PROGRAM.extended(**REDUCTION.groups, sn={"slope": None}, sn_bent={"bent": None}, sn_pulled={"pulled": None}),
 )
 def _reduced_program(
-    tree, cones, options, Q, c, A, b, friction, lower, upper, limits, start_x, start_z, w, x, y, z, report
+    tree, options, Q, c, A, b, friction, lower, upper, limits, start_x, start_z, w, x, y, z, report
 ):  # fmt: skip
     """`options`: the most iterations, and ticks of the clock / 1024; `limits`: the tolerance."""
-    n, m, nc, begun = tree.sn, tree.sm, tree.sk, ticks()
+    n, m, nc, cones, begun = tree.sn, tree.sm, tree.sk, tree.cone, ticks()
     find_unit(w)
     free, bounded = order_columns(w, n, lower, upper, cones, nc)
     steps, alone, unbounded = eliminate(w, n, m, A, b, free, bounded)
@@ -82,16 +99,18 @@ def _reduced_program(
     for j in range(n):
         scale = maximum(scale, fabs(ld(c, j)))
     warm = start_x is not None
-    count, _, rest, gap, late, nb = minimise(w, left, rows, nc, warm, scale, tolerance, options[0], begun, options[1] * 1024)
+    count, _, _, _, late, nb = minimise(w, left, rows, nc, warm, scale, tolerance, options[0], begun, options[1] * 1024)
     put_together(w, n, m, steps, alone, A, b, x)
     fill_multipliers(w, n, nc, unbounded, steps, first, cones, z)
     for turn in range(REFINED + 1):
-        find_multipliers(w, n, m, nc, steps, operations, alone, first, size, cones, Q, c, A, x, y, z)
+        accuracy = scale * tolerance * 1e-3
+        find_multipliers(w, n, m, nc, steps, operations, alone, first, size, cones, Q, c, A, x, y, z, accuracy)
         if turn == REFINED or not some(less(tolerance, WELL * unsettled(w, n, c, z))):
             break
         refine(w, n, nc, nb, unbounded, steps, first, size, x, z)
+        meet_equalities(w, n, m, steps, alone, A, b, x)
     st(report, 0, count)
-    judge(w, n, m, nc, cones, Q, c, A, b, friction, lower, upper, tolerance, rest, gap, late, x, y, z, report)
+    judge(w, n, m, nc, cones, Q, c, A, b, friction, lower, upper, tolerance, late, x, y, z, report)
 
 
 @kernel
@@ -131,27 +150,50 @@ def put_together(w, n, m, steps, alone, A, b, x):
         x[w.order[k]] = ld(w.vector, k - steps)
     for s in range(steps):
         i = w.pivot_row[s] * row
-        value = ld(E, i + n)
-        for k in range(n - steps):
-            value = value - ld(E, i + steps + k) * ld(w.vector, k)
-        x[w.order[s]] = value
+        x[w.order[s]] = ld(E, i + n) - along(tail(E, i + steps), w.vector, n - steps)
+    meet_equalities(w, n, m, steps, alone, A, b, x)
+
+
+@kernel
+def meet_equalities(w, n, m, steps, alone, A, b, x):
+    clear_right(w, m)
     for i in range(m):
-        w.right[i] = ld(b, i) - row_times(A, i, n, x)
-    forward(w, m, steps, alone, w.right)
+        st(w.right, i, ld(b, i) - row_times(A, i, n, x))
+    forward(w, m, steps, alone)
     for s in range(steps):
-        x[w.order[s]] = ld(x, w.order[s]) + w.right[w.pivot_row[s]]
+        x[w.order[s]] = ld(x, w.order[s]) + ld(w.right, w.pivot_row[s])
+
+
+@kernel
+def clear_right(w, m):
+    o = zero(w.right)
+    for k in range(0, padded(m), 4):
+        st(w.right, k, quad(w.right, o, o, o, o))
+
+
+@kernel
+def along(x, y, n):
+    """x . y, of any number of numbers."""
+    end = n // 4 * 4
+    found = dot(x, y, end)
+    for j in range(end, n):
+        found = found + ld(x, j) * ld(y, j)
+    return found
 
 
 @kernel
 def row_times(A, i, n, x):
-    o, end = zero(A), n // 4 * 4
-    found = quad(A, o, o, o, o)
+    return along(tail(A, i * n), x, n)
+
+
+@kernel
+def add_row(A, i, n, factor, x):
+    """x + factor times row i."""
+    end = n // 4 * 4
     for j in range(0, end, 4):
-        found = found + ld(A, i * n + j, Quad) * ld(x, j, Quad)
-    rest = total(found)
+        st(x, j, ld(x, j, Quad) + ld(A, i * n + j, Quad) * factor)
     for j in range(end, n):
-        rest = rest + ld(A, i * n + j) * ld(x, j)
-    return rest
+        st(x, j, ld(x, j) + ld(A, i * n + j) * factor)
 
 
 @kernel
@@ -170,26 +212,42 @@ def fill_multipliers(w, n, nc, unbounded, steps, first, cones, z):
 
 
 @kernel
-def find_multipliers(w, n, m, nc, steps, operations, alone, first, size, cones, Q, c, A, x, y, z):
+def find_multipliers(w, n, m, nc, steps, operations, alone, first, size, cones, Q, c, A, x, y, z, accuracy):
     """y from the slope along the variables that were taken out; z of what is held; and what is left of the `slope`."""
     for i in range(n):
-        w.slope[i] = ld(c, i) + row_times(Q, i, n, x)
+        curved = row_times(Q, i, n, x)
+        st(w.slope, i, ld(c, i) + curved)
+        st(w.pulled, i, zero(Q))
+        st(w.bent, i, curved)
+    clear_right(w, m)
     for i in range(m):
-        y[i] = zero(w.system)
         if w.taken[i] >= 0:
             j = w.order[w.taken[i]]
-            y[i] = -w.slope[j] - ld(z, j)
+            st(w.right, i, -ld(w.slope, j) - ld(z, j))
         elif w.kept[i] >= 0:
-            y[i] = ld(vector(w, PULL, size), first + w.kept[i])
-    backward(w, m, operations, alone, y)
+            st(w.right, i, ld(vector(w, PULL, size), first + w.kept[i]))
+    backward(w, m, operations, alone)
     for i in range(m):
-        for j in range(n):
-            w.slope[j] = w.slope[j] + ld(A, i * n + j) * ld(y, i)
+        y[i] = ld(w.right, i)
+        add_row(A, i, n, ld(y, i), w.pulled)
+    clear_right(w, m)
+    rest = zero(w.system)
+    for i in range(m):  # what rounding has left along variables that were taken out
+        if w.taken[i] >= 0:
+            j = w.order[w.taken[i]]
+            left = -ld(w.slope, j) - ld(w.pulled, j) - ld(z, j)
+            st(w.right, i, left)
+            rest = maximum(rest, fabs(left))
+    if some(less(accuracy, rest)):
+        backward(w, m, operations, alone)
+        for i in range(m):
+            y[i] = ld(y, i) + ld(w.right, i)
+            add_row(A, i, n, ld(w.right, i), w.pulled)
     for k in range(steps, n):
         j = w.order[k]
-        z[j] = select(less(0.5, w.held[k - steps]), -w.slope[j], ld(z, j))
+        z[j] = select(less(0.5, w.held[k - steps]), -ld(w.slope, j) - ld(w.pulled, j), ld(z, j))
     for j in range(n):
-        w.slope[j] = w.slope[j] + ld(z, j)
+        st(w.slope, j, ld(w.slope, j) + ld(w.pulled, j) + ld(z, j))
 
 
 @kernel
@@ -210,6 +268,9 @@ def refine(w, n, nc, nb, unbounded, steps, first, size, x, z):
     d, ahead = vector(w, STEP, size), vector(w, SLOPE, size)
     for k in range(size):
         d[k] = -w.slope[w.order[steps + k]] if k < left else o
+    for s in range(unbounded, steps):
+        there = ld(vector(w, PLACE, size), first + s - unbounded) + ld(E, w.pivot_row[s] * row + n)
+        d[first + s - unbounded] = there - ld(x, w.order[s])
     solve(w, size, d)
     share = room(w, nc, size, first, nb, d)
     for k in range(size):
@@ -227,10 +288,7 @@ def refine(w, n, nc, nb, unbounded, steps, first, size, x, z):
         x[j] = ld(x, j) + ld(d, k)
         z[j] = select(less(o, fabs(ld(z, j))), ld(z, j) - bent, o)
     for s in range(steps):
-        i, value = w.pivot_row[s] * row + steps, o
-        for k in range(left):
-            value = value + ld(E, i + k) * ld(d, k)
-        x[w.order[s]] = ld(x, w.order[s]) - value
+        x[w.order[s]] = ld(x, w.order[s]) - along(tail(E, w.pivot_row[s] * row + steps), d, left)
         if s >= unbounded:
             z[w.order[s]] = ld(z, w.order[s]) + ld(d, first + s - unbounded)
     for k in range(first, size):
@@ -238,47 +296,81 @@ def refine(w, n, nc, nb, unbounded, steps, first, size, x, z):
 
 
 @kernel
-def judge(w, n, m, nc, cones, Q, c, A, b, friction, lower, upper, tolerance, rest, gap, late, x, y, z, report):
-    """Residuals of the point that is returned, and the status that follows from them."""
+def judge(w, n, m, nc, cones, Q, c, A, b, friction, lower, upper, tolerance, late, x, y, z, report):
+    """Residuals of the point and the multipliers that are returned, by the numbers that were given, and the status that
+    follows from them. `position` says which variables are in cones."""
     o = zero(Q)
     one = lift(1.0, o)
-    equal = share = beyond = o
-    for i in range(m):
-        size, row = fabs(ld(b, i)), -ld(b, i)
-        for j in range(n):
-            part = ld(A, i * n + j) * ld(x, j)
-            size, row = maximum(size, fabs(part)), row + part
-        equal, share = maximum(equal, fabs(row)), maximum(share, fabs(row) / (size + 1e-30))
-    empty = o
     for j in range(n):
-        low, high = ld(lower, j), ld(upper, j)
-        beyond = maximum(beyond, maximum(low - ld(x, j), ld(x, j) - high))
-        empty = select(less(high, low), one, empty)
+        w.position[j] = 0
+    for k in range(3 * nc):
+        w.position[cones[k]] = 1
+    equal = share = o
+    for i in range(m):
+        row, size = parts(tail(A, i * n), x, n)
+        row = row - ld(b, i)
+        equal, share = maximum(equal, fabs(row)), maximum(share, fabs(row) / (maximum(size, fabs(ld(b, i))) + 1e-30))
+    steep, most, largest = o, lift(1e-30, o), lift(1e-30, o)
+    value, bent_work, work = o, o, o
+    for j in range(n):
+        steep, inner = maximum(steep, fabs(w.slope[j])), maximum(fabs(ld(c, j)), fabs(ld(w.bent, j)))
+        most = maximum(maximum(most, inner), maximum(fabs(ld(z, j)), fabs(ld(w.pulled, j))))
+        largest = maximum(largest, fabs(ld(x, j)))
+        curved, linear = ld(x, j) * ld(w.bent, j), ld(x, j) * ld(c, j)
+        value, bent_work, work = value + 0.5 * curved + linear, bent_work + fabs(curved), work + fabs(linear)
+    gap = beyond = outside = empty = o
+    for j in range(n):
+        if w.position[j] == 0:
+            low, high, at, pull = ld(lower, j), ld(upper, j), ld(x, j), ld(z, j)
+            up, down = maximum(pull, o), maximum(-pull, o)
+            ends, begins = less(high, ENDLESS), less(-ENDLESS, low)
+            beyond = maximum(beyond, maximum(low - at, at - high))
+            outside = maximum(outside, maximum(select(ends, o, up), select(begins, o, down)))
+            gap = gap + select(ends, up * (high - at), o) + select(begins, down * (at - low), o)
+            empty = select(less(high, low), one, empty)
     missed = o
     for k in range(nc):
-        fx, fy, fz = ld(x, cones[3 * k]), ld(x, cones[3 * k + 1]), ld(x, cones[3 * k + 2])
-        missed = maximum(missed, sqrt(fx * fx + fy * fy) - ld(friction, k) * fz)
-        no_friction, below = less(ld(friction, k), o), less(ld(upper, cones[3 * k + 2]), o)
-        empty = select(no_friction, one, select(below, one, empty))
-        tangents = maximum(has_end(lower, upper, cones[3 * k]), has_end(lower, upper, cones[3 * k + 1]))
-        empty = select(less(o, tangents), one, empty)
-    steep, most = o, lift(1e-30, o)
-    for j in range(n):
-        part = fabs(ld(c, j))
-        curved = row_times(Q, j, n, x)
-        steep = maximum(steep, fabs(w.slope[j]))
-        pulled = w.slope[j] - ld(z, j) - curved - ld(c, j)  # A'y
-        most = maximum(maximum(most, part), maximum(fabs(curved), maximum(fabs(ld(z, j)), fabs(pulled))))
+        a, e, j = cones[3 * k], cones[3 * k + 1], cones[3 * k + 2]
+        fx, fy, fz, mu = ld(x, a), ld(x, e), ld(x, j), ld(friction, k)
+        low, high, px, py = maximum(ld(lower, j), o), ld(upper, j), ld(z, a), ld(z, e)
+        ends = less(high, ENDLESS)
+        missed = maximum(missed, sqrt(fx * fx + fy * fy) - mu * maximum(fz, o))
+        beyond = maximum(beyond, maximum(low - fz, fz - high))
+        across = mu * sqrt(px * px + py * py)
+        rate = ld(z, j) + across  # of z'x along the edge that it likes best
+        up, down = select(ends, maximum(rate, o), o), maximum(-rate, o)
+        outside = maximum(outside, select(ends, o, rate))
+        gap = gap + up * (high - fz) + down * (fz - low) + (across * fz - fx * px - fy * py)
+        tangents = maximum(has_end(lower, upper, a), has_end(lower, upper, e))
+        wrong = maximum(maximum(-mu, -high), maximum(tangents, low - high))
+        empty = select(less(o, wrong), one, empty)
+    work = maximum(maximum(fabs(value), bent_work), work)
+    gap = fabs(gap) / (work + 1e-30)
     st(report, 2, maximum(equal, beyond))
-    st(report, 3, steep)
+    st(report, 3, maximum(steep, outside))
     st(report, 4, gap)
     st(report, 5, missed)
-    optimal = maximum(steep / most, gap)
-    solved = less(maximum(maximum(optimal, share), rest), tolerance)
+    left = maximum(maximum(share, maximum(beyond, missed) / largest), maximum(maximum(steep, outside) / most, gap))
+    solved = less(left, tolerance)
     status = select(less(0.5, late), 1.0 * DEADLINE + o, 1.0 * MAX_ITERATIONS + o)
-    status = select(less(SURE, maximum(share, rest)), select(less(0.5, late), status, 1.0 * INFEASIBLE + o), status)
+    status = select(less(SURE, share), select(less(0.5, late), status, 1.0 * INFEASIBLE + o), status)
     status = select(solved, 1.0 * SOLVED + o, status)
     st(report, 1, select(less(0.5, empty), 1.0 * EMPTY + o, status))
+
+
+@kernel
+def parts(x, y, n):
+    """x . y, and the root of the sum of the squares of what it is made of."""
+    o, end = zero(x), n // 4 * 4
+    found, squares = quad(x, o, o, o, o), quad(x, o, o, o, o)
+    for j in range(0, end, 4):
+        part = ld(x, j, Quad) * ld(y, j, Quad)
+        found, squares = found + part, squares + part * part
+    rest, square = total(found), total(squares)
+    for j in range(end, n):
+        part = ld(x, j) * ld(y, j)
+        rest, square = rest + part, square + part * part
+    return rest, sqrt(square)
 
 
 @kernel

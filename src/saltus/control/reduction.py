@@ -4,14 +4,15 @@
 
 Gauss and Jordan. First variables that nothing bounds and that stand in one row only: slacks, torques without limits. Then
 each row takes the largest of its entries of other free variables, or else of those with bounds, which become rows of the
-reduced program: lower <= beta - T w <= upper. Columns change places so that those taken stand in front. What is left are rows
-of forces in cones: if they are not zero they become equalities of the reduced program, else they are dropped, and whether they
-agree with the others is seen from the residual of the solution. Zeros are skipped, of A as of Q.
+reduced program: lower <= beta - T w <= upper. Columns change places so that those taken stand in front. What is left are
+rows of forces in cones: if they are not zero they become equalities of the reduced program, else they are dropped, and
+whether they agree with the others is seen from the residual of the solution. Zeros are skipped, of A as of Q.
 
 | code | what | shape |
 |---|---|---|
 | `eliminated` | A, b by columns as in `order`; in the end T, beta in the rows that were taken | m, stride(n) |
-| `factors` | by steps: what was taken from each row, and 1 / pivot | m m |
+| `factors`, `waiting` | what each step took from other rows; what was taken from rows that waited | m padded(m) |
+| `right` | right sides of A x = b, or multipliers | padded(m) |
 | `order`, `position` | which variable stands in a column, and the other way | n |
 | `pivot_row`, `taken` | the row of each step; the step of each row, or -1 | m |
 | `curved` | Q_BB T - Q_BN | m, stride |
@@ -21,14 +22,38 @@ O(n^3).
 
 from __future__ import annotations
 
-from saltus.control.interior_point import DOUBLE, ENDLESS, LINEAR, vector
-from saltus.kernel import Layout, Quad, fabs, four, kernel, ld, less, maximum, quad, select, some, st, zero
+from saltus.control.cholesky import dot, padded, total
+from saltus.control.interior_point import COST, DOUBLE, ENDLESS, LINEAR, vector
+from saltus.kernel import (
+    Layout,
+    Quad,
+    fabs,
+    kernel,
+    ld,
+    less,
+    lift,
+    maximum,
+    quad,
+    select,
+    some,
+    sqrt,
+    st,
+    tail,
+    zero,
+)
 
 SMALL = 1e5
 """Entries of a row below so many roundings of its largest ones, those at the beginning and those taken off, are zero; in single
 precision a hundredth of it."""
 
 FREE, BOUNDED, LAST = range(3)
+
+LEAST_PIVOT = 0.1
+"""The share of its row's largest entry that is enough to be taken out."""
+
+FAIR, POOR = 1e-4, 1e-7
+"""The shares of what its row has seen that an entry must have to be taken out: as it comes; as the best of all rows. What is
+taken out is divided by it, and others grow."""
 
 ALONE = 1e-3
 """The share of its row's largest entry that a variable must have to be taken for standing in it alone."""
@@ -37,16 +62,26 @@ REDUCTION = Layout(
     one={"small": None},
     nre={"eliminated": None},
     nrf={"factors": None},
+    nrw={"waiting": None},
+    nrr={"right": None},
     nrg={"curved": None},
-    nrc={"order": int, "position": int},
-    nrm={"pivot_row": int, "taken": int, "kept": int, "biggest": None},
+    nrc={"order": int, "position": int, "listed": int, "start": int, "share": None},
+    nrm={"pivot_row": int, "taken": int, "kept": int, "biggest": None, "inverse_pivot": None},
 )
 
 
 def reduction_sizes(n: int, m: int) -> dict[str, int]:
     """The sizes of `REDUCTION`."""
-    row = (n + 4) // 4 * 4
-    return {"nre": m * row + 4, "nrf": m * m, "nrg": m * row + 4, "nrc": n, "nrm": m}
+    row, width = (n + 4) // 4 * 4, -(-m // 4) * 4
+    return {
+        "nre": m * row + 4,
+        "nrf": m * width,
+        "nrw": m * width,
+        "nrr": width,
+        "nrg": m * row + 4,
+        "nrc": max(n, m),
+        "nrm": m,
+    }
 
 
 @kernel
@@ -84,18 +119,12 @@ def append(w, n, sort, count):
 @kernel
 def eliminate(w, n, m, A, b, free, bounded):
     """Gauss and Jordan. How many rows were taken; by variables that stand in them alone; by free ones."""
-    E, row, o = w.eliminated, stride(n), zero(w.eliminated)
+    row, o = stride(n), zero(w.eliminated)
     for i in range(m):
-        big = o
-        for k in range(n):
-            x = ld(A, i * n + w.order[k])
-            st(E, i * row + k, x)
-            big = maximum(big, fabs(x))
-        st(E, i * row + n, ld(b, i))
-        for k in range(n + 1, row):
-            st(E, i * row + k, o)
-        w.biggest[i], w.taken[i] = big, -1
-    w.small[0] = w.unit[0] * select(less(DOUBLE, w.unit[0]), SMALL * 0.01 + o, SMALL + o)
+        copy_row(w, n, row, i, A, b)
+        for k in range(0, padded(m), 4):
+            st(w.waiting, i * padded(m) + k, quad(w.waiting, o, o, o, o))
+    find_small(w)
     steps = 0
     for k in range(free):
         i = only_row(w, m, row, k)
@@ -104,37 +133,91 @@ def eliminate(w, n, m, A, b, free, bounded):
             scale_row(w, m, row, steps, i)
             steps = steps + 1
     alone = steps + 0
-    for i in range(m):
+    for i in range(m - 1, -1, -1):
         if w.taken[i] < 0:
-            k, _ = largest_entry(w, row, i, steps, free)
+            k = last_entry(w, row, i, steps, free)
             if k >= 0:
                 swap(w, m, row, steps, k)
-                take(w, m, row, steps, i, n)
+                take(w, m, row, alone, steps, i, n)
                 steps = steps + 1
-    unbounded = steps + 0
-    searching = True
-    while searching:
-        i, k = best_row(w, m, row, steps, bounded)
-        if k >= 0:
-            swap(w, m, row, steps, k)
-            take(w, m, row, steps, i, n)
-            steps = steps + 1
-        else:
-            searching = False
+    unbounded = take_best(w, m, row, alone, steps, free, n)
+    steps = take_best(w, m, row, alone, unbounded, bounded, n)
+    for s in range(alone):
+        finish_row(w, m, row, alone, steps, w.pivot_row[s])
     return steps, alone, unbounded
 
 
 @kernel
-def best_row(w, m, row, first, end):
-    """The row, and the column in a range, whose entry is largest beside what rounding has left of its row; -1 if all are
-    zero."""
-    best, found, column = zero(w.eliminated), -1, -1
-    for i in range(m):
-        if w.taken[i] < 0:
-            k, share = largest_entry(w, row, i, first, end)
-            if k >= 0 and some(less(best, share)):
-                best, found, column = maximum(best, share), i + 0, k
-    return found, column
+def copy_row(w, n, row, i, A, b):
+    """A row with columns in order, four at a time where they are neighbours in A as well."""
+    E, o, k = w.eliminated, zero(w.eliminated), 0
+    while k < n:
+        j = w.order[k]
+        if k + 3 < n and are_neighbours(w, k):
+            st(E, i * row + k, ld(A, i * n + j, Quad))
+            k = k + 4
+        else:
+            st(E, i * row + k, ld(A, i * n + j))
+            k = k + 1
+    for j in range(n, row):
+        st(E, i * row + j, o)
+    w.biggest[i], w.taken[i] = size_of(tail(E, i * row), row), -1
+    st(E, i * row + n, ld(b, i))
+
+
+@kernel
+def are_neighbours(w, k):
+    j = w.order[k]
+    return w.order[k + 1] == j + 1 and w.order[k + 2] == j + 2 and w.order[k + 3] == j + 3
+
+
+@kernel
+def size_of(x, count):
+    """Of `count` numbers, a multiple of four: the root of the sum of their squares."""
+    return sqrt(dot(x, x, count))
+
+
+@kernel
+def find_small(w):
+    o = zero(w.eliminated)
+    w.small[0] = w.unit[0] * select(less(DOUBLE, w.unit[0]), SMALL * 0.01 + o, SMALL + o)
+
+
+@kernel
+def last_entry(w, row, i, first, end):
+    """The last column in a range whose entry is not much smaller than the largest of its row: of inertia matrices, the way
+    that keeps them sparse. -1 if they are small beside what the row has seen, in some lane: others may do better."""
+    E, best, found = w.eliminated, zero(w.eliminated), -1
+    for k in range(first, end):
+        best = maximum(best, fabs(ld(E, i * row + k)))
+    if first < end and not some(less(best, FAIR * w.biggest[i])):
+        least = best * LEAST_PIVOT
+        k = end - 1
+        while k >= first and found < 0:
+            if not some(less(fabs(ld(E, i * row + k)), least)):
+                found = k + 0
+            k = k - 1
+    return found
+
+
+@kernel
+def take_best(w, m, row, alone, steps, end, n):
+    """Rows that are left, by variables before `end`, that first whose entry is largest beside what the row has seen; how many
+    have been taken then."""
+    searching = True
+    while searching:
+        best, found, column = zero(w.eliminated), -1, -1
+        for i in range(m):
+            if w.taken[i] < 0:
+                k, share = largest_entry(w, row, i, steps, end)
+                if k >= 0 and some(less(best, share)):
+                    best, found, column = maximum(best, share), i + 0, k
+        searching = column >= 0
+        if searching:
+            swap(w, m, row, steps, column)
+            take(w, m, row, alone, steps, found, n)
+            steps = steps + 1
+    return steps
 
 
 @kernel
@@ -145,6 +228,8 @@ def only_row(w, m, row, k):
         x = fabs(ld(E, i * row + k))
         if some(less(0.0, x)):
             count = count + 1
+            if count > 1:
+                break
             small = some(less(x, ALONE * w.biggest[i]))
             found = i if w.taken[i] < 0 and not small else -1
     return found if count == 1 else -1
@@ -152,7 +237,7 @@ def only_row(w, m, row, k):
 
 @kernel
 def largest_entry(w, row, i, first, end):
-    """The column of the largest entry of a row in a range, -1 if there is none in some lane; and its share."""
+    """The column of the largest entry of a row in a range, -1 if that is too little in some lane; and its share."""
     E, best, found, share = w.eliminated, zero(w.eliminated), -1, zero(w.eliminated)
     for k in range(first, end):
         x = fabs(ld(E, i * row + k))
@@ -160,7 +245,7 @@ def largest_entry(w, row, i, first, end):
             best, found = maximum(best, x), k + 0
     if found >= 0:
         share = fabs(ld(E, i * row + found)) / w.biggest[i]
-        if some(less(share, w.small[0])):
+        if some(less(share, maximum(w.small[0], POOR + share * 0.0))):
             found = -1
     return found, share
 
@@ -184,51 +269,84 @@ def scale_row(w, m, row, step, i):
     inverse = 1.0 / ld(E, i * row + step)
     for j in range(step // 4 * 4, row, 4):
         st(E, i * row + j, ld(E, i * row + j, Quad) * inverse)
-    st(w.factors, step * m + i, inverse)
+    w.inverse_pivot[step] = inverse
     w.pivot_row[step], w.taken[i] = i, step
 
 
 @kernel
-def take(w, m, row, step, i, n):
-    """Row i gives the variable of a column, which leaves all other rows."""
-    E, big = w.eliminated, zero(w.eliminated)
+def take(w, m, row, alone, step, i, n):
+    """Row i gives the variable of a column, which leaves all other rows but those that wait for `finish_row`."""
+    E = w.eliminated
     scale_row(w, m, row, step, i)
-    for j in range(step, n):
-        big = maximum(big, fabs(ld(E, i * row + j)))
+    begin = step // 4 * 4
+    big = size_of(tail(E, i * row + begin), row - begin)
+    for k in range(padded(m)):
+        st(w.factors, step * padded(m) + k, 0.0)
     for k in range(m):
-        if k != i:
+        if k != i and not is_alone(w, alone, k):
             factor = ld(E, k * row + step)
-            st(w.factors, step * m + k, factor)
+            st(w.factors, step * padded(m) + k, factor)
             if some(less(0.0, fabs(factor))):
                 w.biggest[k] = maximum(w.biggest[k], big * fabs(factor))
-                for j in range(step // 4 * 4, row, 4):
+                for j in range(begin, row, 4):
                     st(E, k * row + j, ld(E, k * row + j, Quad) - ld(E, i * row + j, Quad) * factor)
 
 
 @kernel
-def forward(w, m, steps, alone, x):
-    """What elimination makes of a right side (m)."""
-    for s in range(steps):
-        i = w.pivot_row[s]
-        y = ld(x, i) * ld(w.factors, s * m + i)
-        x[i] = y
-        if s >= alone:
-            for k in range(m):
-                if k != i:
-                    x[k] = ld(x, k) - ld(w.factors, s * m + k) * y
+def is_alone(w, alone, i):
+    """Whether a row was taken by a variable that stands in it alone."""
+    return 0 <= w.taken[i] < alone
 
 
 @kernel
-def backward(w, m, steps, alone, y):
-    """Multipliers of A x = b, by those of the eliminated rows."""
+def finish_row(w, m, row, alone, steps, i):
+    """What the variables that were taken out later leave of a row that was waiting."""
+    E, count, width = w.eliminated, 0, padded(m)
+    for s in range(alone, steps):
+        factor = ld(E, i * row + s)
+        st(w.waiting, i * width + w.pivot_row[s], factor)
+        if some(less(0.0, fabs(factor))):
+            w.listed[count] = s
+            count = count + 1
+    for j in range(steps // 4 * 4, row, 4):
+        rest = ld(E, i * row + j, Quad)
+        for e in range(count):
+            k = w.pivot_row[w.listed[e]]
+            rest = rest - ld(E, k * row + j, Quad) * ld(w.waiting, i * width + k)
+        st(E, i * row + j, rest)
+
+
+@kernel
+def forward(w, m, steps, alone):
+    """What elimination makes of `right`."""
+    x, width = w.right, padded(m)
+    for s in range(steps):
+        i = w.pivot_row[s]
+        y = ld(x, i) * w.inverse_pivot[s]
+        if s >= alone:
+            for k in range(0, width, 4):
+                st(x, k, ld(x, k, Quad) - ld(w.factors, s * width + k, Quad) * y)
+        st(x, i, y)
+    for t in range(alone):
+        i = w.pivot_row[t]
+        st(x, i, ld(x, i) - dot(tail(w.waiting, i * width), x, width))
+
+
+@kernel
+def backward(w, m, steps, alone):
+    """Multipliers of A x = b, by those of the eliminated rows, in `right`."""
+    y, width = w.right, padded(m)
+    for t in range(alone):
+        i = w.pivot_row[t]
+        factor = ld(y, i)
+        for k in range(0, width, 4):
+            st(y, k, ld(y, k, Quad) - ld(w.waiting, i * width + k, Quad) * factor)
     for s in range(steps - 1, -1, -1):
         i = w.pivot_row[s]
         rest = ld(y, i)
         if s >= alone:
-            for k in range(m):
-                if k != i:
-                    rest = rest - ld(w.factors, s * m + k) * ld(y, k)
-        y[i] = rest * ld(w.factors, s * m + i)
+            rest = rest - dot(tail(w.factors, s * width), y, width)
+        st(y, i, rest * w.inverse_pivot[s])
 
 
 @kernel
@@ -279,14 +397,15 @@ def clear_with(w, n, m, row, steps, s, i):
     done = 0
     if found >= 0 and not some(less(fabs(ld(E, i * row + found)), w.small[0] * w.biggest[i])):
         inverse = 1.0 / ld(E, i * row + found)
-        w.pivot_row[s], done = i, 1
+        w.pivot_row[s], w.inverse_pivot[s], done = i, lift(1.0, inverse), 1
+        for k in range(m, padded(m)):
+            st(w.factors, s * padded(m) + k, 0.0)
         for k in range(m):
             factor = ld(E, k * row + found) * inverse if k != i and w.taken[k] < 0 else zero(E)
-            st(w.factors, s * m + k, factor)
+            st(w.factors, s * padded(m) + k, factor)
             if some(less(0.0, fabs(factor))):
                 for j in range(steps // 4 * 4, row, 4):
                     st(E, k * row + j, ld(E, k * row + j, Quad) - ld(E, i * row + j, Quad) * factor)
-        st(w.factors, s * m + i, 1.0)
     return done
 
 
@@ -301,6 +420,7 @@ def stiffen(w, left, taken, rows, first, size):
         for i in range(left):
             squares = squares + ld(F, r * first + i) * ld(F, r * first + i)
         cost = most / squares
+        w.base[0] = w.base[0] + 0.5 * cost * w.lower[first + r] * w.lower[first + r]
         for i in range(left):
             entry = cost * ld(F, r * first + i)
             if some(less(0.0, fabs(entry))):
@@ -312,7 +432,7 @@ def stiffen(w, left, taken, rows, first, size):
 @kernel
 def reduce_cost(w, n, m, steps, first, size, Q, c):
     """H and h."""
-    E, G, row, H, o = w.eliminated, w.curved, stride(n), w.hessian, zero(w.eliminated)
+    E, row, H, o = w.eliminated, stride(n), w.hessian, zero(w.eliminated)
     begin = steps // 4 * 4
     for k in range(n):
         w.position[w.order[k]] = k
@@ -320,97 +440,133 @@ def reduce_cost(w, n, m, steps, first, size, Q, c):
         for j in range(0, first, 4):
             st(H, i * first + j, quad(H, o, o, o, o))
         vector(w, LINEAR, size)[i] = o
-    h = vector(w, LINEAR, size)
-    for s in range(steps):
-        for j in range(begin, row, 4):
-            st(G, s * row + j, quad(G, o, o, o, o))
+    h, linear = vector(w, LINEAR, size), vector(w, COST, size)
     for v in range(n):
         k = w.position[v]
         if k < steps:
             gather_basic(w, n, row, begin, steps, Q, v, k)
         else:
             gather_other(w, n, row, first, h, steps, Q, v, k - steps)
-            h[k - steps] = ld(h, k - steps) + ld(c, v)
+            linear[k - steps] = ld(c, v)
     multiply(w, n, row, first, h, steps)
+    base = base_cost = o
     for s in range(steps):
-        cost = ld(c, w.order[s])
+        cost, i = ld(c, w.order[s]), w.pivot_row[s] * row + steps
+        there = ld(E, i + n - steps)
+        base, base_cost = base + 0.5 * there * ld(w.curved, s * row + n), base_cost + there * cost
         if some(less(0.0, fabs(cost))):
-            i = w.pivot_row[s] * row + steps
             for j in range(n - steps):
-                h[j] = ld(h, j) - ld(E, i + j) * cost
+                linear[j] = ld(linear, j) - ld(E, i + j) * cost
+    for j in range(n - steps):
+        h[j] = ld(h, j) + ld(linear, j)
+    w.base[0], w.base_cost[0] = base + base_cost, base_cost
     for i in range(first):
         for j in range(i):
             st(H, i * first + j, ld(H, j * first + i))
 
 
 @kernel
-def nonzero(Q, k):
-    return some(less(0.0, fabs(ld(Q, k))))
+def list_nonzero(w, n, Q, v):
+    """Lists the entries of row v of Q that are not zero; how many."""
+    count, entry, end = 0, ld(Q, v * n + v), n // 4 * 4
+    o = zero(Q)
+    squares = quad(Q, o, o, o, o)
+    for u in range(0, end, 4):
+        squares = squares + ld(Q, v * n + u, Quad) * ld(Q, v * n + u, Quad)
+    rest = total(squares)
+    for u in range(end, n):
+        rest = rest + ld(Q, v * n + u) * ld(Q, v * n + u)
+    if not some(less(entry * entry, rest)):  # as of torques, forces, slacks
+        return list_entry(w, n, Q, v, v, count)
+    for u in range(n):
+        count = list_entry(w, n, Q, v, u, count)
+    return count
+
+
+@kernel
+def list_entry(w, n, Q, v, u, count):
+    if some(less(0.0, fabs(ld(Q, v * n + u)))):
+        w.listed[count] = u
+        count = count + 1
+    return count
 
 
 @kernel
 def gather_basic(w, n, row, begin, steps, Q, v, s):
     """Row s of Q_BB T - Q_BN; behind it, of Q_BB beta."""
-    E, G = w.eliminated, w.curved
-    for u in range(n):
-        if nonzero(Q, v * n + u):
-            x, k = ld(Q, v * n + u), w.position[u]
-            if k < steps:
-                i = w.pivot_row[k] * row
-                for j in range(begin, row, 4):
-                    st(G, s * row + j, ld(G, s * row + j, Quad) + ld(E, i + j, Quad) * x)
-            else:
-                st(G, s * row + k, ld(G, s * row + k) - x)
+    E, G, count, inner = w.eliminated, w.curved, list_nonzero(w, n, Q, v), 0
+    o = zero(E)
+    none = quad(E, o, o, o, o)
+    for e in range(count):  # those that were taken come first
+        u = w.listed[e]
+        if w.position[u] < steps:
+            w.listed[e] = w.listed[inner]
+            w.listed[inner] = u
+            w.start[inner], w.share[inner] = w.pivot_row[w.position[u]] * row, ld(Q, v * n + u)
+            inner = inner + 1
+    for j in range(begin, row - 4, 8):
+        a, b = none, none
+        for e in range(inner):
+            k, share = w.start[e] + j, w.share[e]
+            a, b = a + ld(E, k, Quad) * share, b + ld(E, k + 4, Quad) * share
+        st(G, s * row + j, a)
+        st(G, s * row + j + 4, b)
+    if (row - begin) % 8 == 4:
+        a = none
+        for e in range(inner):
+            a = a + ld(E, w.start[e] + row - 4, Quad) * w.share[e]
+        st(G, s * row + row - 4, a)
+    for e in range(inner, count):
+        u = w.listed[e]
+        k = s * row + w.position[u]
+        st(G, k, ld(G, k) - ld(Q, v * n + u))
 
 
 @kernel
 def gather_other(w, n, row, first, h, steps, Q, v, i):
     """Row i of Q_NN - Q_NB T, and of Q_NB beta."""
-    E, H = w.eliminated, w.hessian
-    for u in range(n):
-        if nonzero(Q, v * n + u):
-            x, k = ld(Q, v * n + u), w.position[u]
-            if k < steps:
-                from_row = w.pivot_row[k] * row
-                for j in range(n - steps):
-                    st(H, i * first + j, ld(H, i * first + j) - ld(E, from_row + steps + j) * x)
-                h[i] = ld(h, i) + ld(E, from_row + n) * x
-            else:
-                st(H, i * first + k - steps, ld(H, i * first + k - steps) + x)
+    E, H, count = w.eliminated, w.hessian, list_nonzero(w, n, Q, v)
+    for e in range(count):
+        u = w.listed[e]
+        x, k = ld(Q, v * n + u), w.position[u]
+        if k < steps:
+            from_row = w.pivot_row[k] * row
+            for j in range(n - steps):
+                st(H, i * first + j, ld(H, i * first + j) - ld(E, from_row + steps + j) * x)
+            h[i] = ld(h, i) + ld(E, from_row + n) * x
+        else:
+            st(H, i * first + k - steps, ld(H, i * first + k - steps) + x)
 
 
 @kernel
 def multiply(w, n, row, first, h, steps):
     """H += T' (Q_BB T - Q_BN), from the diagonal on, and h -= T' Q_BB beta: four rows at a time."""
-    E, G, H, left = w.eliminated, w.curved, w.hessian, n - steps
+    E, G, H, left, o = w.eliminated, w.curved, w.hessian, n - steps, zero(w.eliminated)
     for i in range(0, left, 4):
-        for j in range(i, left + 1, 4):
-            o = zero(E)
+        for j in range(i, left, 4):
             none = quad(E, o, o, o, o)
             A, B, C, D = none, none, none, none
             for s in range(steps):
-                g = ld(G, s * row + steps + j, Quad)
-                a, b, c, d = four(ld(E, w.pivot_row[s] * row + steps + i, Quad))
-                A, B, C, D = A + g * a, B + g * b, C + g * c, D + g * d
-            put_block(H, h, first, left, i, j, A)
-            put_block(H, h, first, left, i + 1, j, B)
-            put_block(H, h, first, left, i + 2, j, C)
-            put_block(H, h, first, left, i + 3, j, D)
+                g, k = ld(G, s * row + steps + j, Quad), w.pivot_row[s] * row + steps + i
+                A, B = A + g * ld(E, k), B + g * ld(E, k + 1)
+                C, D = C + g * ld(E, k + 2), D + g * ld(E, k + 3)
+            k = i * first + j
+            add_quad(H, k, A)
+            add_quad(H, k + first, B)
+            add_quad(H, k + 2 * first, C)
+            add_quad(H, k + 3 * first, D)
+    for s in range(steps):
+        k, factor = w.pivot_row[s] * row + steps, -ld(G, s * row + n)
+        if some(less(0.0, fabs(factor))):
+            for j in range(0, left, 4):
+                add_quad(h, j, ld(E, k + j, Quad) * factor)
+    for i in range(left, first):  # what lies behind the end
+        h[i] = o
+        for j in range(first):
+            st(H, i * first + j, o)
+            st(H, j * first + i, o)
 
 
 @kernel
-def put_block(H, h, first, left, i, j, x):
-    a, b, c, d = four(x)
-    if i < left:
-        put_entry(H, h, first, left, i, j, a)
-        put_entry(H, h, first, left, i, j + 1, b)
-        put_entry(H, h, first, left, i, j + 2, c)
-        put_entry(H, h, first, left, i, j + 3, d)
-
-
-@kernel
-def put_entry(H, h, first, left, i, j, x):
-    if j < left:
-        st(H, i * first + j, ld(H, i * first + j) + x)
-    elif j == left:
-        h[i] = ld(h, i) - x
+def add_quad(x, k, y):
+    st(x, k, ld(x, k, Quad) + y)

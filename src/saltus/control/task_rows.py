@@ -34,6 +34,9 @@ from saltus.model.tree import CONFIGURATIONS, INERTIAS, TREE, extent
 from saltus.spatial.algebra import SE3, Force, Mat3, Quat, Sym3, Vec2, Vec3, cross, dot, power, transpose
 from saltus.spatial.inertia import Rigid
 from saltus.spatial.lie import log_quaternion
+from saltus.spatial.quaternion import conjugate
+
+NOTHING = 1e-30
 
 TASK_TABLES = Tables([TREE, TASKS], CONFIGURATIONS, extent, INERTIAS)
 
@@ -129,15 +132,19 @@ def aim_row(tree, r, rate, drift, wanted_rate, wanted, w):
 
 @kernel
 def fill_frame(tree, t, v, references, w):
-    body, rate_at, acceleration_at = tree.task_body[t], tree.task_rate_at[t], tree.task_acceleration_at[t]
+    body, local = tree.task_body[t], tree.task_local[t]
+    rate_at, acceleration_at = tree.task_rate_at[t], tree.task_acceleration_at[t]
     X = w.place[body] @ tree.task_place[t]
     goal = ld(references, tree.task_at[t], SE3)
-    away = goal.p - w.origin[0] - X.p
-    turn = log_quaternion(quaternion(goal.R @ transpose(X.R)))
+    there = goal.p - w.origin[0]
+    away, turn = there - X.p, turn_to(tree, t, X, goal.R)
     for r in range(tree.task_first[t], tree.task_end[t]):
         axis = tree.task_axis[r]
         d = task_direction(tree, t, X, axis)
-        push = unit_force(d, X.p, axis)
+        p = X.p
+        if local and axis < 3:  # axes turn, and what they see of the goal with them: as its place on the body moves
+            p = there
+        push = unit_force(d, p, axis)
         clear_row(tree, r, w)
         k = tree.end[body] - 1 if body > 0 else -1
         while k >= 0:
@@ -145,12 +152,38 @@ def fill_frame(tree, t, v, references, w):
             k = tree.above[k]
         w.error[r] = dot(d, away if axis < 3 else turn)
         if v is not None:
-            velocity, drift = w.velocity[body], w.drift[body]
-            shift = 0 if axis < 3 else 3
-            wanted_rate = dot(d, ld(references, rate_at + shift, Vec3))
-            wanted = dot(d, ld(references, acceleration_at + shift, Vec3))
-            turning = dot(d, point_acceleration(velocity, drift, X.p) if axis < 3 else drift.ang)
-            aim_row(tree, r, power(velocity, push), turning, wanted_rate, wanted, w)
+            velocity, drift, shift = w.velocity[body], w.drift[body], 0 if axis < 3 else 3
+            speed, turning = velocity.lin + cross(velocity.ang, p), point_acceleration(velocity, drift, p)
+            if axis >= 3:
+                speed, turning = velocity.ang, drift.ang
+            wanted_rate, wanted = ld(references, rate_at + shift, Vec3), ld(references, acceleration_at + shift, Vec3)
+            missed = wanted_rate - speed
+            aim = dot(d, wanted)
+            if local:
+                aim = aim - dot(d, cross(velocity.ang, missed)) * (2.0 if axis < 3 else 1.0)
+            if axis >= 3 and tree.task_turns[t] == 2:
+                n = task_direction(tree, t, X, tree.task_lone[t])
+                spin = dot(n, missed) * dot(cross(n, d), missed)
+                aim = aim - spin if local else aim + spin
+            aim_row(tree, r, dot(d, speed), dot(d, turning), dot(d, wanted_rate), aim, w)
+
+
+@kernel
+def turn_to(tree, t, X, R):
+    """The rotation vector to a goal; where an axis is free, without the turn about it; or, if one counts, of that alone."""
+    E = quaternion(R @ transpose(X.R))
+    if tree.task_turns[t] == 1 or tree.task_turns[t] == 2:
+        n = task_direction(tree, t, X, tree.task_lone[t])
+        along = dot(n, Vec3(E.x, E.y, E.z))
+        k = 1.0 / sqrt(along * along + E.w * E.w + NOTHING)
+        twist = Quat(n.x * along * k, n.y * along * k, n.z * along * k, E.w * k)
+        if tree.task_turns[t] == 1:
+            E = twist
+        elif tree.task_local[t]:
+            E = E * conjugate(twist)
+        else:
+            E = conjugate(twist) * E
+    return log_quaternion(E)
 
 
 @kernel

@@ -47,7 +47,8 @@ class Target(NamedTuple):
     """Of a centre of mass (..., 3); of a frame (..., 4, 4), or rotation (..., 3, 3) and position (..., 3); of a posture
     (..., nq). None: as it is in the configuration that stands for the rest."""
     rate: Any = None
-    """(..., 3), (..., 6) linear first, (..., nv); of a momentum (..., 3), its value."""
+    """(..., 3); of a frame (..., 6), linear first, or (..., 3) of the part that the task is about; (..., nv); of a momentum
+    (..., 3), its value."""
     acceleration: Any = None
     """The same of how the rate changes."""
 
@@ -89,7 +90,7 @@ class TaskSet:
         self.filled: dict[Any, Any] = {}
         self.quick: dict[Any, Any] = {}
         self.parts: dict[Any, FilledPart] = {TREE: filled_part(TREE, model, TREE.measure(model))}
-        self.frame_index = {
+        self.task_frames = {
             task.name: model.frame_index(task.frame) for task in self.tasks if isinstance(task, FrameTask)
         }
         self.needs_masses = any(isinstance(task, CenterOfMassTask | MomentumTask) for task in self.tasks)
@@ -104,10 +105,10 @@ class TaskSet:
         for task in self.tasks:
             size, rate = self.reference_sizes(task)
             ends = start, start + size, start + size + rate, start + size + 2 * rate
-            self.places[task.name], start = (
-                Place(*(slice(a, b) for a, b in pairwise(ends))),
-                ends[-1],
-            )
+            self.places[task.name] = Place(*(slice(a, b) for a, b in pairwise(ends)))
+            start = ends[-1]
+        self.gains = {task.name: gains_of(task, self.rows[task.name]) for task in self.tasks}
+        """Of each task, by name: kp, kd and weight of its rows."""
         priorities = [task.priority for task in self.tasks for _ in self.row_list(task)]
         self.levels = [
             slice(priorities.index(p), starts[-1] - priorities[::-1].index(p)) for p in sorted(set(priorities))
@@ -122,6 +123,12 @@ class TaskSet:
     @property
     def task_set(self) -> TaskSet:
         return self
+
+    @property
+    def first_rows(self) -> list[tuple[int, float]]:
+        """Rows of the first priority, and their weights."""
+        weights = [weight for task in self.tasks for weight in self.gains[task.name][2]]
+        return list(enumerate(weights))[self.levels[0]]
 
     @property
     def compromising(self) -> bool:
@@ -154,7 +161,7 @@ class TaskSet:
         if self.needs_masses:
             return list(range(1, len(self.joints)))
         found: set[int] = set()
-        for index in self.frame_index.values():
+        for index in self.task_frames.values():
             body = self.frames[index].joint
             while body > 0:
                 found.add(body)
@@ -174,14 +181,14 @@ class TaskSet:
             ints.task_at[t], ints.task_rate_at[t] = place.value.start, place.rate.start
             ints.task_acceleration_at[t] = place.acceleration.start
             if isinstance(task, FrameTask):
-                frame = self.frames[self.frame_index[task.name]]
+                frame = self.frames[self.task_frames[task.name]]
                 ints.task_body[t], ints.task_local[t] = frame.joint, task.reference == "local"
+                turns = [AXES.index(x) for x in task.orientation]
+                lone = turns if len(turns) == 1 else [axis for axis in range(3) if axis not in turns]
+                ints.task_turns[t], ints.task_lone[t] = len(turns), 3 + lone[0] if len(lone) == 1 else 3
                 reals.task_place[t] = se3(seen_from(turned[frame.joint], frame.placement, np.eye(3)))
-            gains = [
-                not_negative(getattr(task, name, 0.0), rows.stop - rows.start, f"{name} of task {task.name!r}").tolist()
-                for name in ("kp", "kd", "weight")
-            ]
-            for r, axis, kp, kd, weight in zip(range(rows.start, rows.stop), self.row_list(task), *gains, strict=True):
+            columns = self.row_list(task), *self.gains[task.name]
+            for r, (axis, kp, kd, weight) in enumerate(zip(*columns, strict=True), rows.start):
                 posture = isinstance(task, PostureTask)
                 ints.task_axis[r], ints.task_dof[r] = (0, axis) if posture else (axis, -1)
                 reals.task_kp[r], reals.task_kd[r], reals.task_weight[r] = kp, kd, weight
@@ -243,6 +250,8 @@ class TaskSet:
             (place.acceleration, target.acceleration, "acceleration"),
         ):
             if given is not None:
+                if isinstance(task, FrameTask):
+                    given = whole_motion(given, task)
                 yield where, numbers(given, where.stop - where.start, f"{what}, {which}")
 
     def _current(self, task: AnyTask, q: ArrayLike | None) -> Any:
@@ -253,7 +262,7 @@ class TaskSet:
             return q
         if isinstance(task, CenterOfMassTask):
             return center_of_mass(self.model, q)
-        return self._placements(q)[..., self.frame_index[task.name], :, :]
+        return self._placements(q)[..., self.task_frames[task.name], :, :]
 
     def _placements(self, q: ArrayLike) -> Array:
         return np.asarray(frame_placements(self.model, q))
@@ -262,6 +271,13 @@ class TaskSet:
 def order(task: AnyTask) -> tuple[int, bool]:
     """By priority; postures last."""
     return task.priority, isinstance(task, PostureTask)
+
+
+def gains_of(task: AnyTask, rows: slice) -> list[list[float]]:
+    return [
+        not_negative(getattr(task, name, 0.0), rows.stop - rows.start, f"{name} of task {task.name!r}").tolist()
+        for name in ("kp", "kd", "weight")
+    ]
 
 
 def as_target(task: AnyTask, given: Any) -> Target:
@@ -275,6 +291,15 @@ def numbers(value: ArrayLike, size: int, what: str) -> Array:
     if array.shape[-1:] != (size,):
         raise ModelError(f"{what} has shape {array.shape}, expected (..., {size})")
     return array
+
+
+def whole_motion(value: Any, task: FrameTask) -> Any:
+    """A rate (..., 3) of a frame that only has a position, or an orientation, as one of both."""
+    array = np.asarray(value)
+    if array.shape[-1:] != (3,) or (task.position and task.orientation):
+        return value
+    none = np.zeros_like(array)
+    return np.concatenate([array, none] if task.position else [none, array], axis=-1)
 
 
 def pose_numbers(value: Any, task: FrameTask, what: str) -> Array:
@@ -326,7 +351,7 @@ TASKS = Part(
         one=named("task_masses"),
         nt=named(
             "task_kind", "task_first", "task_end", "task_at", "task_rate_at", "task_acceleration_at", "task_body",
-            "task_local",
+            "task_local", "task_turns", "task_lone",
         ),
         ntr=named("task_axis", "task_dof"),
         nlevel=named("level_first", "level_end"),
@@ -340,6 +365,7 @@ TASKS = Part(
 
 `task_masses`: a task is about the centre of mass or momentum, so all bodies count. `task_first` to `task_end`: rows of a
 task; `task_at`, `task_rate_at`, `task_acceleration_at`: where its references are. `task_body`, `task_place`: of a frame, in
-the canonical frame of its body; `task_local`: its rows are along its own axes. `task_axis`: of a row, which of six;
-`task_dof`: the degree of freedom that a row of a posture is, else -1. `level_first` to `level_end`: rows of a priority.
-`task_bodies`: parents first."""
+the canonical frame of its body; `task_local`: its rows are along its own axes; `task_turns`: how many axes of its
+orientation count, `task_lone`: the one that does, or does not. `task_axis`: of a row, which of six; `task_dof`: the degree
+of freedom that a row of a posture is, else -1. `level_first` to `level_end`: rows of a priority. `task_bodies`: parents
+first."""

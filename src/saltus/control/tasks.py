@@ -51,8 +51,8 @@ class CenterOfMassTask:
     name: str = "com"
 
     def __post_init__(self) -> None:
-        check_task(self, self.rows)
         check_axes(self, "axes", self.axes, may_be_empty=False)
+        check_task(self, self.rows)
 
     @property
     def rows(self) -> int:
@@ -66,6 +66,9 @@ class FrameTask:
     frame: its name; the task has the same name unless it is given one.
     position, orientation: which of their axes count, as "xyz", "z" or "".
     reference: "local_world_aligned", along the world's axes, or "local", along those of the frame.
+
+    Errors of an orientation are rotation vectors. With one axis left out, they are those of the shortest turn to where only
+    a turn about it is missing; with one alone, of the turn about that, and the others should be near.
 
     A gripper that points somewhere, its turn about its own z left free:
 
@@ -87,11 +90,11 @@ class FrameTask:
         if not isinstance(self.frame, str):
             raise TypeError(f"FrameTask: the frame is {self.frame!r}, expected its name")
         object.__setattr__(self, "name", self.name or self.frame)
-        check_task(self, self.rows)
         check_axes(self, "position", self.position)
         check_axes(self, "orientation", self.orientation)
         if not self.rows:
             raise ModelError(f"task {self.name!r}: position and orientation are empty, expected an axis of one of them")
+        check_task(self, self.rows)
         if self.reference not in ("local_world_aligned", "local"):
             raise ModelError(
                 f"task {self.name!r}: reference is {self.reference!r}, expected 'local_world_aligned' or 'local'"
@@ -143,8 +146,8 @@ class MomentumTask:
     name: str = "momentum"
 
     def __post_init__(self) -> None:
-        check_task(self, self.rows)
         check_axes(self, "axes", self.axes, may_be_empty=False)
+        check_task(self, self.rows)
 
     @property
     def rows(self) -> int:

@@ -27,7 +27,7 @@ from saltus.constraints.dense import factor_block, solve_block
 from saltus.constraints.system import AXES, BODIES, aim_rows, move_bodies, point_acceleration
 from saltus.control.cholesky import padded
 from saltus.control.control_tables import CONTROL_TABLES
-from saltus.control.interior_point import LINEAR, PROGRAM, find_unit, minimise, vector
+from saltus.control.interior_point import COST, LINEAR, PROGRAM, find_unit, minimise, vector
 from saltus.control.quadratic_program import DEADLINE, MAX_ITERATIONS, SOLVED
 from saltus.control.task_rows import ROWS, fill_tasks, first_origin
 from saltus.dynamics.crba import collect
@@ -105,6 +105,7 @@ WORK = ROWS.extended(
     outputs={"tau": "nv", "a": "nv", "forces": "mc 3", "slack": "mc 3", "missed": "ntr", "beyond": "ml", "report": "5"},
     work=WORK,
     inverts_inertia=True,
+    double_only=True,
 )
 def _whole_body(
     tree, q, v, references, active, friction, wanted, held, options, limits,
@@ -335,6 +336,9 @@ def fill_program(tree, q, v, active, friction, wanted, level, w, n, first, row):
     for i in range(first):
         for j in range(i):
             st(H, i * first + j, ld(H, j * first + i))
+    for i in range(first):
+        vector(w, COST, first + padded(rows))[i] = o
+    w.base[0], w.base_cost[0] = missed_at_rest(tree, w, first, row, level), o
     for k in range(limits):
         limited = w.near[k]
         j, dof = first + k, tree.limited[limited]
@@ -416,6 +420,18 @@ def square(w, h, first, row, begin, end):
                 add(h, i + 1, four(Q)[0])
                 add(h, i + 2, four(R)[0])
                 add(h, i + 3, four(S)[0])
+
+
+@kernel
+def missed_at_rest(tree, w, first, row, level):
+    """What tasks and contacts cost while nothing pushes."""
+    cost = zero(w.M)
+    for r in range(tree.level_first[level], tree.level_end[level]):
+        cost = cost + ld(w.stacked, r * row + first) * ld(w.stacked, r * row + first)
+    for r in range(tree.ntr, tree.ntr + 3 * tree.mc):
+        if level == 0:
+            cost = cost + ld(w.stacked, r * row + first) * ld(w.stacked, r * row + first)
+    return 0.5 * cost
 
 
 @kernel

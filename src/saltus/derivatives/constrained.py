@@ -277,6 +277,7 @@ def aim_targets(tree, active, da_dtarget, df_dtarget):
     },
     work=WORK,
     inverts_inertia=True,
+    double_only=True,
 )  # fmt: skip
 def _constrained_derivatives(
     tree, q, v, a, forces, active, rows, external, w,

@@ -93,6 +93,7 @@ def differentiate_rates(tree, impulses, active, restitution, w, J, dq):
     outputs={"dv_dq": "nv nv", "dv_dv": "nv nv", "dimpulses_dq": "nm nv", "dimpulses_dv": "nm nv"},
     work=WORK.extended(nvv={"A": None}, nmv={"T": None, "N": None}, nmm={"G": None}, nm={"aside": None}),
     inverts_inertia=True,
+    double_only=True,
 )
 def _impact_derivatives(
     tree, q, v, jump, impulses, active, restitution, rows, w, dv_dq, dv_dv, dimpulses_dq, dimpulses_dv

@@ -88,6 +88,7 @@ class Algorithm:
         work: Layout | None = None,
         inverts_inertia: bool = False,
         own_code: int = 0,
+        double_only: bool = False,
     ) -> None:
         self.kernel, self.tables = mark_kernel(kernel), tables
         self.name = kernel.__name__.strip("_")
@@ -107,6 +108,8 @@ class Algorithm:
         self.general, self.varies = self, False
         self.known: Filled | None = None
         """The tables that its code is compiled for; None: for those of any model."""
+        self.double_only = double_only
+        """Whether what is given in single precision is computed in double: nothing else is compiled ahead."""
         self.inverts_inertia = inverts_inertia
         """Whether it divides by inertias, so that models with joints that have none are refused."""
         self.quick_push: Callable[..., Any] = decline
@@ -273,11 +276,12 @@ def declare(
     work: Layout | None = None,
     inverts_inertia: bool = False,
     own_code: int = 0,
+    double_only: bool = False,
 ) -> Callable[[Callable[..., Any]], Algorithm]:
     """The decorator that makes an algorithm of a kernel (tree, *inputs, workspace, *outputs)."""
 
     def decorate(kernel: Callable[..., Any]) -> Algorithm:
-        made = Algorithm(kernel, tables, inputs, outputs, work, inverts_inertia, own_code)
+        made = Algorithm(kernel, tables, inputs, outputs, work, inverts_inertia, own_code, double_only)
         ALGORITHMS.append(made)
         return made
 

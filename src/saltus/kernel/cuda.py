@@ -235,6 +235,11 @@ def make_plan(algorithm: Algorithm, model: Any, given: Sequence[Any], out: Seque
 def describe(algorithm: Algorithm, spec: Spec, form: Any, leading: tuple[int, ...]) -> Any:
     """An argument's row of `meta`: size, and strides of samples and numbers; or the integers."""
     if spec.integer:
+        if np.size(form) > 2 * META:
+            raise ValueError(
+                f"{algorithm.name}: {spec.name} has {np.size(form)} integers, expected at most {2 * META} on a GPU, "
+                "where they come with the launch"
+            )
         return np.resize(np.append(form, np.zeros(2 * META, np.int32)), 2 * META).view(np.int64)
     split = len(form.shape) - len(spec.shape)
     step, stride = form.flat(split, len(form.shape)), form.flat(0, split)

@@ -70,6 +70,7 @@ def jobs(forms: Sequence[str] = FORMS, names: Sequence[str] = ()) -> list[Job]:
         for place, algorithm in enumerate(everything())
         if not names or algorithm.name in names
         if form == native.PUSH or place < len(ALGORITHMS)
+        if number.bits == F64.bits or not algorithm.double_only
         for given in algorithm.variants()
     ]
 
