@@ -72,22 +72,26 @@ def controller(scene: Scene) -> Function:
     """The centre of mass follows its reference; where that leaves room, the base stays upright and the joints in place."""
     robot, start, reference = scene.robot, scene.q, scene.reference
     assert reference is not None
-    home, motors = sl.center_of_mass(robot, start), sl.motors_of(robot)
-    floats = robot.joints[1].kind == sl.JointKind.FREE_FLYER
-    kept = [*(range(3, 6) if floats else ()), *motors]
-    axes, selected = list(scene.axes), np.eye(robot.nv)[kept]
+    home, axes = sl.center_of_mass(robot, start), list(scene.axes)
+    (kp, kd), (stiff, damped) = FOLLOW, KEEP
+    moved = {k: joint.name for joint in robot.joints for k in range(joint.iv, joint.iv + joint.nv)}
+    tasks: list[Any] = [
+        sl.CenterOfMassTask(axes="".join("xyz"[k] for k in axes), kp=kp, kd=kd, weight=100),
+        sl.PostureTask(joints=[moved[k] for k in sl.motors_of(robot)], kp=stiff, kd=damped, weight=1e-2),
+    ]
+    if robot.joints[1].kind == sl.JointKind.FREE_FLYER:
+        upright = sl.FrameTask(robot.joints[1].name, position="", kp=stiff, kd=damped, weight=1e-2)
+        tasks.append(upright)
+    control = sl.OperationalSpaceControl(robot, tasks, constraints=scene.dynamics.constraints, limited=())
+    places = control.tasks.places["com"]
+    given = control.tasks.references(start)
 
     def torques(t: float, q: Array, v: Array) -> Array:
         h = 1e-3
         before, here, after = (reference(t + shift) for shift in (-h, 0.0, h))
-        position, (kp, kd) = sl.center_of_mass(robot, q), FOLLOW
-        J = sl.center_of_mass_jacobian(robot, q)
-        wanted = (after - 2 * here + before) / h**2 + kd * ((after - before) / (2 * h) - J @ v)
-        move = sl.center_of_mass_task(robot, q, v, wanted + kp * (home + here - position))
-        kp, kd = KEEP
-        posture = sl.Task(selected, (kp * sl.difference(robot, q, start) - kd * v)[kept], weight=1e-2)
-        follow = sl.Task(move.J[axes], move.goal[axes])
-        return sl.task_torques(scene.dynamics, q, v, [follow, posture], motors=motors)
+        given[places.value] = home + here
+        given[places.rate], given[places.acceleration] = (after - before) / (2 * h), (after - 2 * here + before) / h**2
+        return control(q, v, given).tau
 
     return torques
 
@@ -156,9 +160,17 @@ def holding(scene: Scene) -> Function:
     for motor in robot.actuators:
         k = robot.joints[robot.joint_index(motor.joint)].iv
         kp[k], kd[k] = CASSIE_GAINS[motor.joint.split("-", 1)[1]]
-    stay = sl.Task(np.eye(robot.nv), np.zeros(robot.nv))
-    weight = sl.task_torques(scene.dynamics, start, np.zeros(robot.nv), [stay])
+    weight = weight_of(scene)
     return lambda t, q, v: weight + kp * sl.difference(robot, q, start) - kd * v
+
+
+def weight_of(scene: Scene) -> Array:
+    """Torques (nv,) of motors that hold the robot still where it starts."""
+    robot = scene.robot
+    control = sl.OperationalSpaceControl(
+        robot, [sl.PostureTask()], constraints=scene.dynamics.constraints, limited=(), torque_weight=1e-9
+    )
+    return control(scene.q, np.zeros(robot.nv)).tau
 
 
 def biped() -> tuple[sl.Model, Array]:

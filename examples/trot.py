@@ -5,7 +5,7 @@
 
 Two feet carry at a time, those of a diagonal. Where the others come down again is half a step ahead of the hips, and further
 out where the robot is too fast: what a spring-loaded leg does (M. Raibert, Legged robots that balance, 1986). A whole-body
-controller does the rest every two milliseconds.
+controller does the rest every millisecond.
 """
 
 from __future__ import annotations
@@ -21,22 +21,26 @@ from examples.gaits import GRAVITY, Record, swing
 
 Array = NDArray[np.float64]
 
-PERIOD = 2e-3  # s between commands
+PERIOD = 1e-3  # s between commands
 FRICTION = 0.7
-STEP, SHARED = 0.26, 0.05  # s that a diagonal carries, of which it shares at either end
+STEP, SHARED = 0.32, 0.1  # s that a diagonal carries, of which it shares at either end
 CLEARANCE = 0.08  # m
 GATHERING, STANDING = 1.5, 0.5  # s to come up to speed, and before
 PUSH, WHEN = 0.3, 4.0  # m/s, s
 LEVEL = np.eye(3)
 
 
-def controller(robot: sl.Model, feet: tuple[str, ...]) -> sl.OperationalSpaceControl:
+def controller(robot: sl.Model, copies: int = 1) -> sl.OperationalSpaceControl:
+    """`copies`: of each contact point."""
+    feet = sl.robot_frames("quadruped").feet
     tasks = [
         sl.CenterOfMassTask(kp=(20, 20, 100), kd=(8, 8, 20), weight=10),
         sl.FrameTask("base", position="", kp=150, kd=25, weight=2),
         *(sl.FrameTask(foot, orientation="", kp=400, kd=40, weight=2) for foot in feet),
     ]
-    return sl.OperationalSpaceControl(robot, tasks, feet, friction=0.9 * FRICTION)
+    return sl.OperationalSpaceControl(
+        robot, tasks, [foot for foot in feet for _ in range(copies)], friction=0.9 * FRICTION
+    )
 
 
 class Trot:
@@ -44,7 +48,7 @@ class Trot:
 
     def __init__(self, speed: tuple[float, float]) -> None:
         self.robot, self.feet = sl.load_robot("quadruped"), sl.robot_frames("quadruped").feet
-        self.control = controller(self.robot, self.feet)
+        self.control = controller(self.robot)
         self.record, self.speed = Record(self.control), np.array(speed)
         self.q = self.robot.reference_configurations["standing"]
         self.center = sl.center_of_mass(self.robot, self.q)

@@ -78,9 +78,10 @@ def biped() -> Walker:
 WALKERS = {"cassie": cassie, "biped": biped}
 
 
-def controller(walker: Walker, axes: str) -> sl.OperationalSpaceControl:
-    """Weights and gains in the manner of the paper's section 4. `axes`: of the centre of mass, those that are controlled."""
-    robot, feet = walker.robot, [f"{side}_sole" for side in SIDES]
+def controller(walker: Walker, axes: str, robot: sl.Model | None = None, copies: int = 1) -> sl.OperationalSpaceControl:
+    """Weights and gains in the manner of the paper's section 4. `axes`: of the centre of mass, those that are controlled.
+    `robot`: what the controller takes it for. `copies`: of each contact point."""
+    robot, feet = robot or walker.robot, [f"{side}_sole" for side in SIDES]
     tasks = [
         sl.CenterOfMassTask(axes=axes, kp=50, kd=10, weight=10),
         sl.FrameTask("pelvis", position="", kp=200, kd=20, weight=(2, 4, 2)),
@@ -94,7 +95,7 @@ def controller(walker: Walker, axes: str) -> sl.OperationalSpaceControl:
     ends = [(x, 0.0, 0.0) for x in (-walker.half_foot, walker.half_foot)]
     springs = [sl.JointLock(robot, joint.name) for joint in robot.joints[2:] if robot.stiffness[joint.iv] > 0]
     return sl.OperationalSpaceControl(
-        robot, tasks, [(foot, end) for foot in feet for end in ends], [*sl.model_loops(robot), *springs],
+        robot, tasks, [(foot, end) for foot in feet for end in ends for _ in range(copies)], [*sl.model_loops(robot), *springs],
         friction=TRUSTED, slack_weight=80.0,
     )  # fmt: skip
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import saltus as sl
-from tests.test_marking import FEET, FUNCTIONS, OTHERS, ROBOT, arrays_in, names_of
+from tests.test_marking import FUNCTIONS, OTHERS, ROBOT, arrays_in, names_of
 
 LEADING = {"q": (2, 1), "q0": (2, 1), "q1": (3,), "v": (3,), "a": (2, 3), "tau": (1, 1)}
 SIZES = dict.fromkeys(("q", "q0", "q1"), ROBOT.nq)
@@ -68,15 +68,3 @@ def test_without_velocities_or_accelerations() -> None:
     (placements,) = sl.forward_kinematics(ROBOT, q)
     assert placements.shape == (2, 1, ROBOT.njoints, 4, 4)
     assert [x.shape[:2] for x in sl.forward_kinematics(ROBOT, q, v)] == [(2, 3)] * 2
-
-
-def test_tasks_of_several_goals() -> None:
-    """One state and five goals; beside them a task with one goal."""
-    dynamics, q, v = sl.ConstrainedDynamics(ROBOT, FEET), ROBOT.reference_configurations["standing"], np.zeros(ROBOT.nv)
-    wanted = np.linspace(-1, 1, 5)[:, None] * [0.0, 0.0, 1.0]
-    posture = sl.Task(np.eye(ROBOT.nv)[6:7], np.zeros(1), weight=1e-3)
-    many = sl.task_torques(dynamics, q, v, [sl.center_of_mass_task(ROBOT, q, v, wanted), posture])
-    assert many.shape == (5, ROBOT.nv)
-    for tau, goal in zip(many, wanted, strict=True):
-        alone = sl.task_torques(dynamics, q, v, [sl.center_of_mass_task(ROBOT, q, v, goal), posture])
-        np.testing.assert_allclose(tau, alone, atol=1e-6)

@@ -75,7 +75,6 @@ WITHOUT = {
     "vjp": "weights likewise",
     "second_directional": "directions likewise",
     "jacobian": "takes a function, and is tested by the modes of derivatives",
-    "center_of_mass_task": "what a controller asks for must be known",
     "step_derivatives": "rollouts are marked",
     "rollout": "tests/simulation",
     "find_contacts": "what is there is masked, and a mask is true or false",

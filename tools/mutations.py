@@ -376,9 +376,6 @@ SIMULATION = _in(
     ("steps: slopes along torques", "step_derivatives.py",
      "da[..., 2 * v.shape[-1] :] += along_tau", "da[..., 2 * v.shape[-1] :] -= along_tau",
      "@test_step_derivatives.py::test_against_differences"),
-    ("tasks: weights", "task_space.py",
-     "task.weight * task.goal for", "task.goal for",
-     "@test_task_space.py::test_weights_decide_between_tasks_that_disagree"),
 )  # fmt: skip
 
 VIEW = _in(

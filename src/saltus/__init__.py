@@ -120,6 +120,7 @@ from saltus.model import (
 )
 from saltus.model.manifold import difference, distance, integrate, interpolate, random_configuration
 from saltus.model.manifold_jacobians import difference_jacobians, integrate_jacobians
+from saltus.model.motors import motors_of
 from saltus.model.parameters import inertial_parameters, vary_inertia
 from saltus.simulation import (
     ContactImpulses,
@@ -134,16 +135,12 @@ from saltus.simulation import (
     Simulator,
     Step,
     StepDerivatives,
-    Task,
     Trajectory,
-    center_of_mass_task,
     conservation_drift,
     constraint_drift,
-    motors_of,
     rollout,
     solve_contacts,
     step_derivatives,
-    task_torques,
 )
 
 __version__ = "0.1.0"
@@ -211,7 +208,6 @@ __all__ = [
     "StepDerivatives",
     "SurfaceContact",
     "Target",
-    "Task",
     "TaskRows",
     "TaskSet",
     "Terrain",
@@ -223,7 +219,6 @@ __all__ = [
     "center_of_mass",
     "center_of_mass_derivatives",
     "center_of_mass_jacobian",
-    "center_of_mass_task",
     "centroidal_momentum",
     "centroidal_momentum_derivatives",
     "centroidal_momentum_drift",
@@ -294,7 +289,6 @@ __all__ = [
     "specialise",
     "step_derivatives",
     "task_rows",
-    "task_torques",
     "torch_function",
     "torque_regressor",
     "vary_inertia",

@@ -1,5 +1,5 @@
-"""`OperationalSpaceControl` against the same program written down densely, and solved by Clarabel: accelerations, torques, forces
-of contacts and of loops are all variables there."""
+"""`OperationalSpaceControl` against the same program written down densely, and solved by Clarabel: accelerations, torques,
+forces of contacts and of loops are all variables there."""
 
 from __future__ import annotations
 
@@ -161,7 +161,9 @@ def program(
         b = np.r_[rest[k], -turn[k]]
         lower, upper = np.full(sum(sizes), -np.inf), np.full(sum(sizes), np.inf)
         lower[u], upper[u] = -model.effort_limit[motors], model.effort_limit[motors]
-        upper[f[2::3]] = np.where(active[k] < 1.0, mass * active[k] / np.maximum(1.0 - active[k], 1e-9), np.inf)
+        upper[f[2::3]] = np.where(
+            active[k] < 1.0, mass * active[k] ** 2 / np.maximum(1.0 - active[k] ** 4, 1e-9), np.inf
+        )
         lower[y], upper[y] = np.where(near, low[k], 0.0), np.where(near, high[k], 0.0)
         problems.append(Problem(Q, c, A, b, f.reshape(-1, 3), control.friction, lower, upper))
     parts = {"a": a, "u": u, "f": f}

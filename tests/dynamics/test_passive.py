@@ -195,17 +195,6 @@ def test_step_derivatives(method: str) -> None:
     assert_close(off.A, plain.A, 1e-14)
 
 
-def test_torques_for_tasks_know_of_springs() -> None:
-    """What holds a robot still at a height, its springs pulling."""
-    robot = sl.load_robot("quadruped").replace(stiffness=np.r_[np.zeros(6), np.full(12, 30.0)])
-    feet = [sl.Contact(robot, foot) for foot in sl.robot_frames("quadruped").feet]
-    dynamics, v = sl.ConstrainedDynamics(robot, feet), np.zeros(robot.nv)
-    q = robot.reference_configurations["standing"]
-    tau = sl.task_torques(dynamics, q, v, [sl.center_of_mass_task(robot, q, v, np.zeros(3))])
-    a = dynamics.solve(q, v, tau + sl.passive_torques(robot, q)).a
-    assert_close(sl.center_of_mass_jacobian(robot, q) @ a, np.zeros(3), 1e-6, scale=1.0)
-
-
 @pytest.mark.parametrize("kind", ["continuous", "planar", "spherical", "free_flyer"])
 def test_springs_on_other_joints_are_refused(kind: str) -> None:
     builder = sl.ModelBuilder("test")

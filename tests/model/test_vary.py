@@ -246,8 +246,7 @@ def test_what_it_refuses() -> None:
     robots = sl.vary_inertia(model, nominal)
     held = sl.ConstrainedDynamics(robots, [sl.Contact(robots, sl.robot_frames("quadruped").feet[0])])
     for refused in (
-        lambda: sl.task_torques(held, q, v, []),
-        lambda: sl.center_of_mass_task(robots, q, v, [0, 0, 1]),
+        lambda: sl.OperationalSpaceControl(robots, [sl.CenterOfMassTask()]),
         lambda: sl.save_urdf(robots, "robot.urdf"),
         lambda: sl.view.plot_energy(robots, [0.0], [q], [v]),
     ):

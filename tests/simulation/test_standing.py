@@ -79,7 +79,7 @@ def test_it_stands_for_ten_seconds(name: str) -> None:
     robot, q = ROBOTS[name]()
     scene = constrained.standing(robot, q, ENDS, 3, "prox_ltl", None)
     still, motors = np.zeros(robot.nv), sl.motors_of(robot)
-    weight = sl.task_torques(scene.dynamics, q, still, [sl.Task(np.eye(robot.nv), still)])
+    weight = constrained.weight_of(scene)
     assert np.abs(scene.dynamics.solve(q, still, weight + sl.passive_torques(robot, q)).a).max() < 1e-6
     kp, kd = np.zeros((2, robot.nv))
     for k in motors:

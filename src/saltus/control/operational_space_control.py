@@ -23,7 +23,8 @@ from saltus.kernel.gpu_arrays import to_device
 from saltus.model.checks import ModelError
 from saltus.model.joints import JointKind
 from saltus.model.model import Model
-from saltus.simulation.task_space import motors_of
+from saltus.model.motors import motors_of
+from saltus.model.parameters import refuse_several
 
 TOLERANCE = 1e-8
 """Of what is left of slopes and gap, as shares."""
@@ -114,6 +115,7 @@ class OperationalSpaceControl:
         horizon: float = 0.01,
         braking: float = 200.0,
     ) -> None:
+        refuse_several(model, "OperationalSpaceControl")
         self.model, self.tasks = model, as_task_set(model, tasks)
         self.points = tuple(contact_point(model, contact) for contact in contacts)
         self.names = tuple(model.frames[point.frame].name for point in self.points)
@@ -161,8 +163,8 @@ class OperationalSpaceControl:
         """Torques at `q` (..., nq), `v` (..., nv).
 
         references: (..., nref) from `tasks.references`; or `targets` by the tasks' names, all others staying where they are.
-        active: (..., nc), how much of each contact holds, 0 to 1: between, it bears no more than active / (1 - active) times
-            the robot's weight, so that forces come and go smoothly. All by default.
+        active: (..., nc), how much of each contact holds, 0 to 1 (`ramped`): in between it bears no more than
+            active^2 / (1 - active^4) times the robot's weight, so that forces come and go smoothly. All by default.
         friction: (..., nc). wanted: (..., nc, 3) forces [N], to which `force_weight` draws.
         tolerance: of the solution. max_time: [s].
         Numbers of single precision are computed in double: weights differ by more than they tell apart.
@@ -210,8 +212,8 @@ class OperationalSpaceControl:
         return found
 
     def culprits(self, command: Command, share: float = 0.05) -> list[str]:
-        """What keeps one command from doing what its tasks ask for, the worst first, in words: contacts at their cones, motors
-        at their limits, joints at theirs; and which tasks miss more than a share of what is asked of them.
+        """What one command could not do, and why, in words: tasks and the most that a row of them misses, the worst first, if
+        that is more than `share` [m/s^2, rad/s^2]; contacts at their cones, or that give way; motors and joints at limits.
 
         >>> import numpy as np, saltus as sl
         >>> robot = sl.load_robot("quadruped")

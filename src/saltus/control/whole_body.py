@@ -6,8 +6,8 @@
 
 Accelerations and multipliers l of bilateral constraints (loops, locked springs) are affine in z = (u, f): by the sparse
 factors of M, column by column, and by those of the constraints' small Delassus matrix. What is left is a program of the size
-of z (interior_point.py). Contacts are soft (FCCQP, 10d): slack is what J_c a misses. Priorities come one after the other: what
-the rows of one have reached, those of the next keep.
+of z (interior_point.py). Contacts are soft (FCCQP, 10d): slack is what J_c a misses. Priorities come one after the
+other: what the rows of one have reached, those of the next keep.
 
 | code | what | shape |
 |---|---|---|
@@ -55,6 +55,9 @@ from saltus.kernel import (
 from saltus.model.joint_kernels import lift_vec
 from saltus.spatial.algebra import Force, Sym3, Vec3, cross, dot, power
 from saltus.spatial.inertia import Rigid
+
+WHOLE = 0.9999
+"""A contact that holds more than so much holds."""
 
 ROUNDED = 100.0
 """Of the tolerance: where rounding allows no less, that much is enough."""
@@ -324,8 +327,9 @@ def fill_program(tree, q, v, active, friction, wanted, level, w, n, first, row):
         w.lower[m], w.upper[m] = -tree.most_torque[m] + o, tree.most_torque[m] + o
     for c in range(tree.mc):
         load = ld(active, c)
-        whole = less(load, lift(0.9999, o))
-        most = select(whole, tree.weight_of_all[0] * load / maximum(1.0 - load, lift(1e-9, o)), lift(1e30, o))
+        part = load * load
+        most = tree.weight_of_all[0] * part / maximum(1.0 - part * part, lift(1e-9, o))
+        most = select(less(load, lift(WHOLE, o)), most, lift(1e30, o))
         i = tree.mm + 3 * c
         w.mu[c], w.fx[c], w.fy[c], w.fz[c] = ld(friction, c), i, i + 1, i + 2
         w.lower[i + 2], w.upper[i + 2] = o, most

@@ -59,8 +59,8 @@ def vary_inertia(model: Model, parameters: ArrayLike) -> VariedModel:
         sample k of a batch is computed with the parameters of robot k.
 
     Dynamics, constrained dynamics, rollouts and analytical derivatives take it, on processors and GPUs; `jvp`, `jacobian` by
-    dual numbers or differences, `task_torques` and functions of PyTorch and JAX do not. What is not computed by samples is
-    the model's: `total_mass`, armature, the default `mu`.
+    dual numbers or differences, `OperationalSpaceControl` and functions of PyTorch and JAX do not. What is not computed by
+    samples is the model's: `total_mass`, armature, the default `mu`.
 
     >>> import numpy as np, saltus as sl
     >>> robot = sl.load_robot("quadruped")

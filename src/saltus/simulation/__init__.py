@@ -8,7 +8,6 @@ from saltus.simulation.rollout import Interrupted, RolloutError, Trajectory, rol
 from saltus.simulation.simulator import Simulator
 from saltus.simulation.solve_contacts import ContactImpulses, ContactResiduals, solve_contacts
 from saltus.simulation.step_derivatives import StepDerivatives, step_derivatives
-from saltus.simulation.task_space import Task, center_of_mass_task, motors_of, task_torques
 
 __all__ = [
     "ContactImpulses",
@@ -23,14 +22,10 @@ __all__ = [
     "Simulator",
     "Step",
     "StepDerivatives",
-    "Task",
     "Trajectory",
-    "center_of_mass_task",
     "conservation_drift",
     "constraint_drift",
-    "motors_of",
     "rollout",
     "solve_contacts",
     "step_derivatives",
-    "task_torques",
 ]

@@ -10,13 +10,13 @@ import numpy as np
 from saltus.arrays import Array, ArrayLike, OnInvalid, real_numbers
 from saltus.constraints.report import Status
 from saltus.model.model import Model
+from saltus.model.motors import motors_of
 from saltus.model.tree import canonical_rotation
 from saltus.simulation.commands import OverTime, PDTargets
 from saltus.simulation.contact_step import _contact_steps
 from saltus.simulation.driven import Function, lost, standing_in
 from saltus.simulation.motion import Motion, Push, Step
 from saltus.simulation.rollout import Interrupted, RolloutError
-from saltus.simulation.task_space import motors_of
 
 if TYPE_CHECKING:
     from saltus.simulation.simulator import Simulator
