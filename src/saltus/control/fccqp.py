@@ -9,24 +9,24 @@ Reference: B. Acosta, FCCQP: A whole-body QP with full friction cone constraints
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from saltus.arrays import Array, ArrayLike, on_gpu, real_numbers
+from saltus.constraints.precision import cast, is_single
 from saltus.control.deadline import allowance
 from saltus.control.quadratic_program import EMPTY, PROBLEM, QPSolution, Size
 from saltus.control.reduced_program import _reduced_program
 from saltus.kernel.gpu_arrays import to_device
 
-DOUBLE, SINGLE = np.dtype(np.float64), np.dtype(np.float32)
+DOUBLE = np.dtype(np.float64)
 
 METHODS = {"interior_point": _reduced_program}
 
-TOLERANCE = {"d": 1e-9, "f": 1e-4}
-"""Of residuals, each as a share of the largest term of its equation, by the type of numbers."""
+TOLERANCE = 1e-9
+"""Of residuals, each as a share of the largest term of its equation."""
 
 MAX_ITERATIONS = {"interior_point": 60}
 
@@ -45,7 +45,7 @@ class Prepared(NamedTuple):
     limits: Array
     lowest: Array
     highest: Array
-    frictions: Array
+    frictions: Array | None
 
 
 def fccqp(
@@ -75,36 +75,42 @@ def fccqp(
     friction: mu of all contacts, or (..., nc): sqrt(fx^2 + fy^2) <= mu fz.
     lower, upper: (..., n); none by default. Those of fz are limits of normal forces (both 0: no contact); fx, fy have none.
     x, y, z: (..., n), (..., m), (..., n), a solution of something similar to start from.
-    tolerance: of residuals, as shares of the largest term of their equations; 1e-9, in single precision 1e-4.
+    tolerance: of residuals, as shares of the largest term of their equations.
     max_time: [s]; what there is by then is returned. Of a batch, each packet may take so long.
 
-    Leading axes of all are broadcast. The force that is nearest to (3, 4, 1) in a cone:
+    Leading axes of all are broadcast. Programs of single precision are solved in double, and their solutions rounded.
+
+    The force that is nearest to (3, 4, 1) in a cone:
 
     >>> import numpy as np, saltus as sl
     >>> s = sl.fccqp(np.eye(3), [-3.0, -4.0, -1.0], np.zeros((0, 3)), [], cones=[(0, 1, 2)], friction=0.5)
     >>> str(s.status), s.x.round(6)
     ('solved', array([0.84, 1.12, 2.8 ]))
     """
-    given = Q, c, A, b
+    given: Any = Q, c, A, b
     if not (Q.__class__ is c.__class__ is A.__class__ is b.__class__ is np.ndarray) or not (
         Q.dtype is c.dtype is A.dtype is b.dtype is DOUBLE
     ):
         if not on_gpu(Q):
-            given = as_numbers(given)
-        Q, c, A, b = given
+            given = [real_numbers(value, f"fccqp: {name}") for name, value in zip("QcAb", given, strict=True)]
+        if all(map(is_single, given)):
+            again = partial(
+                fccqp, cones=cones, friction=friction, lower=lower, upper=upper, x=x, y=y, z=z, method=method,
+                tolerance=tolerance, max_iterations=max_iterations, max_time=max_time,
+            )  # fmt: skip
+            return QPSolution(*(cast(found, np.float32) for found in again(*(cast(x, np.float64) for x in given))))
+        Q, c, A, b = (cast(value, np.float64) for value in given)
     ready = prepared(
-        c.shape[-1] if c.ndim else -1, b.shape[-1] if b.ndim else -1, listed(cones), number_letter(c), method, tolerance,
-        max_iterations, max_time, float(friction) if isinstance(friction, float | int) else None,
+        c.shape[-1] if c.ndim else -1, b.shape[-1] if b.ndim else -1, listed(cones), method, tolerance, max_iterations,
+        max_time, float(friction) if isinstance(friction, float | int) else None,
     )  # fmt: skip
     if on_gpu(Q):
-        ready = ready._replace(**{
-            name: to_device(getattr(ready, name), Q)
-            for name in ("limits", "lowest", "highest", "frictions") if getattr(ready, name) is not None
-        })  # fmt: skip
+        there: list[Any] = [x if x is None else to_device(x, Q) for x in ready[3:]]
+        ready = Prepared(*ready[:3], *there)
     low = ready.lowest if lower is None else bounds(lower, "lower", np.maximum, LOWEST, c)
     high = ready.highest if upper is None else bounds(upper, "upper", np.minimum, HIGHEST, c)
     mu = ready.frictions if ready.frictions is not None else like(friction, "friction", c)
-    inputs = (ready.options, Q, c, A, b, mu, low, high, ready.limits)
+    inputs: tuple[Any, ...] = (ready.options, Q, c, A, b, mu, low, high, ready.limits)
     if x is not None or z is not None:
         inputs = (*inputs, *start(x, y, z, c, b))
     solve = METHODS[method]
@@ -123,40 +129,32 @@ def fccqp(
     return QPSolution(*found)
 
 
-def number_letter(array: Any) -> str:
-    return "f" if str(array.dtype).endswith("float32") else "d"
-
-
-def as_numbers(given: Sequence[ArrayLike]) -> Any:
-    arrays = [real_numbers(value, f"fccqp: {name}") for name, value in zip("QcAb", given, strict=True)]
-    dtype = SINGLE if all(array.dtype == SINGLE for array in arrays) else DOUBLE
-    return [array.astype(dtype, copy=False) for array in arrays]
-
-
 def like(value: ArrayLike, name: str, array: Array) -> Array:
     """Numbers of the same type, on the same device."""
-    if (value.__class__ is np.ndarray and value.dtype is array.dtype) or on_gpu(value):
-        return value
-    return real_numbers(value, f"fccqp: {name}").astype(array.dtype)
+    if (value.__class__ is np.ndarray and value.dtype is DOUBLE) or (on_gpu(value) and not is_single(value)):
+        found: Array = value
+        return found
+    return cast(value if on_gpu(value) else real_numbers(value, f"fccqp: {name}"), np.float64)  # type: ignore[no-any-return]
 
 
 def bounds(value: ArrayLike, name: str, nearer: Any, end: float, array: Array) -> Array:
     value = like(value, name, array)
-    return value if on_gpu(value) else nearer(value, end)  # type: ignore[no-any-return]
+    found: Array = value if on_gpu(value) else nearer(value, end)
+    return found
 
 
 def start(x: ArrayLike | None, y: ArrayLike | None, z: ArrayLike | None, c: Array, b: Array) -> tuple[Array, Array]:
     for name, value, size in (("x", x, c.shape[-1]), ("y", y, b.shape[-1]), ("z", z, c.shape[-1])):
         if value is not None and np.shape(value)[-1:] != (size,):
             raise ValueError(f"fccqp: {name} has the shape {np.shape(value)}, expected (..., {size})")
-    none = np.zeros(c.shape[-1], c.dtype.char)
+    none = np.zeros(c.shape[-1])
     return none if x is None else like(x, "x", c), none if z is None else like(z, "z", c)
 
 
 def listed(cones: ArrayLike) -> tuple[tuple[int, ...], ...]:
     """As a key; those who call often give a tuple of tuples."""
-    if cones.__class__ is tuple:
-        return cones  # type: ignore[no-any-return]
+    if isinstance(cones, tuple):
+        return cones
     array = np.asarray(cones)
     if array.size and (array.ndim != 2 or array.shape[-1] != 3 or array.dtype.kind not in "iu"):
         raise ValueError(f"fccqp: cones have the shape {array.shape} of {array.dtype}, expected (nc, 3) of integers")
@@ -168,7 +166,6 @@ def prepared(
     n: int,
     m: int,
     cones: tuple[tuple[int, ...], ...],
-    letter: str,
     method: str,
     tolerance: float | None,
     max_iterations: int | None,
@@ -195,10 +192,10 @@ def prepared(
         Size(n, m, cones),
         np.array(cones, np.int32).reshape(-1, 3),
         np.array([most, 0 if max_time is None else allowance(max_time)], np.int32),
-        np.array([TOLERANCE[letter] if tolerance is None else tolerance], letter),
-        np.full(n, LOWEST, letter),
-        np.full(n, HIGHEST, letter),
-        None if friction is None else np.full(len(cones), friction, letter),
+        np.array([TOLERANCE if tolerance is None else tolerance]),
+        np.full(n, LOWEST),
+        np.full(n, HIGHEST),
+        None if friction is None else np.full(len(cones), friction),
     )  # fmt: skip
 
 

@@ -142,7 +142,7 @@ class OperationalSpaceControl:
         self.friction = np.broadcast_to(np.asarray(friction, float), count).copy()
         if (self.friction < 0).any() or not np.isfinite(self.friction).all():
             raise ModelError(f"OperationalSpaceControl: friction is {friction}, expected 0 or more")
-        self._all = self.friction, np.ones(count), np.zeros((count, 3)), np.ones(self.problem.nc)
+        self._usual = np.ones(count), self.friction, np.zeros((count, 3)), np.ones(self.problem.nc)
         self._options: dict[Any, tuple[Any, Any]] = {}
 
     def __call__(
@@ -185,16 +185,12 @@ class OperationalSpaceControl:
             command: Command = in_double(self.model, again, q, v, references, active, friction, wanted)
             return command
         options, limits = self._chosen(tolerance, max_iterations, max_time)
-        mu, whole, none, held = self._all
-        mu, active, wanted = (
-            default if value is None else value for default, value in ((mu, friction), (whole, active), (none, wanted))
-        )
+        usual = zip((active, friction, wanted, None), self._usual, strict=True)
+        rest: list[Any] = [*(default if value is None else value for value, default in usual), limits]
         if on_gpu(q):
-            active, mu, wanted, held, limits = (
-                x if on_gpu(x) else to_device(np.asarray(x, float), q) for x in (active, mu, wanted, held, limits)
-            )
+            rest = [x if on_gpu(x) else to_device(np.asarray(x, float), q) for x in rest]
             on_invalid = "raise"
-        inputs = (q, v, references, active, mu, wanted, held, options, limits)
+        inputs = (q, v, references, *rest[:4], options, rest[4])
         return Command(*_whole_body.call(self.problem, inputs, None, on_invalid))
 
     def _chosen(self, tolerance: float | None, most: int, max_time: float | None) -> tuple[Any, Array]:
