@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from saltus.control.quadratic_program import TABLES, Size
-from saltus.kernel import declare, st, ticks
+from saltus.kernel import Layout, declare, st, ticks
 
 PERIOD = 0.005
 """For which the clock is watched [s]."""
@@ -17,7 +17,7 @@ PERIOD = 0.005
 LONGEST = 2**31 - 1
 
 
-@declare(TABLES, inputs={}, outputs={"high": "1", "low": "1"})
+@declare(TABLES, inputs={}, outputs={"high": "1", "low": "1"}, work=Layout(one={"now": None}))
 def _clock(tree: Any, w: Any, high: Any, low: Any) -> None:
     """In two numbers, of which each is exact."""
     now = ticks()
