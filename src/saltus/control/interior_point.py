@@ -179,9 +179,12 @@ def minimise(p, n, nf, nc, warm, scale, tolerance, most, begun, allowed, evaluat
     o = zero(p.system)
     one = lift(1.0, o)
     nb = list_bounded(p, n, nf, first, nc)
-    if not warm:
-        begin(p, n, nf, nc, first, size, nb)
-    worth = enter(p, nf, nc, first, size, nb, warm)
+    good = o
+    if warm:
+        good = is_good(p, n, nf, nc, first, size, nb)
+    if not warm or some(less(good, 0.5)):
+        begin(p, n, nf, nc, first, size, nb, good)
+    worth = enter(p, nf, nc, first, size, nb, good)
     count, going, before, length = o, one, lift(1e30, o), o
     dual, rows, gap, late, steep, costs = o, o, o, o, o, o
     iteration, last, exact = 0, most + 0, 0
@@ -258,10 +261,40 @@ def list_bounded(p, n, nf, first, nc):
 
 
 @kernel
-def begin(p, n, nf, nc, first, size, nb):
-    """The minimum that knows of no ends and cones, for a beginning."""
+def is_good(p, n, nf, nc, first, size, nb):
+    """1 where slopes at x, multipliers counted, are less steep than they are at 0 without any: else 0."""
     o = zero(p.system)
-    x, h = vector(p, PLACE, size), vector(p, LINEAR, size)
+    g, h, pull, rest, off, steep = (
+        vector(p, SLOPE, size), vector(p, LINEAR, size), vector(p, PULL, size), vector(p, REST, size), o, o,
+    )  # fmt: skip
+    for j in range(first, size):
+        pull[j] = o
+    for k in range(nb):
+        j = p.bounded[k]
+        if j >= first:
+            pull[j] = p.above[j] * p.has_upper[j] - p.below[j] * p.has_lower[j]
+    find_slope(p, n, nf, first, size)
+    for j in range(n):
+        rest[j] = ld(g, j)
+    for k in range(nb):
+        j = p.bounded[k]
+        if j < first:
+            rest[j] = (ld(rest, j) - p.below[j] * p.has_lower[j] + p.above[j] * p.has_upper[j]) * (1.0 - p.held[j])
+    for c in range(nc):
+        f = p.reaction[c] * p.open[c]
+        add(rest, p.fx[c], -f.y)
+        add(rest, p.fy[c], -f.z)
+        add(rest, p.fz[c], -f.x * p.mu[c])
+    for j in range(n):
+        off, steep = maximum(off, fabs(ld(rest, j))), maximum(steep, fabs(ld(h, j)))
+    return select(less(off, steep), lift(1.0, o), o)
+
+
+@kernel
+def begin(p, n, nf, nc, first, size, nb, good):
+    """The minimum that knows of no ends and cones, for a beginning, where that at hand is not `good`."""
+    o = zero(p.system)
+    there, x, h = vector(p, PLACE, size), vector(p, STEP, size), vector(p, LINEAR, size)
     total = o
     for i in range(n):
         total = total + ld(p.hessian, i * first + i)
@@ -275,10 +308,12 @@ def begin(p, n, nf, nc, first, size, nb):
         if j < first:
             x[j] = select(less(0.5, p.held[j]), p.lower[j] * HELD, ld(x, j))
     solve(p, size, x)
+    for i in range(first):
+        there[i] = select(less(0.5, good), ld(there, i), ld(x, i))
 
 
 @kernel
-def enter(p, nf, nc, first, size, nb, warm):
+def enter(p, nf, nc, first, size, nb, good):
     """A place within all ends and cones, near that at hand, and multipliers that do some work everywhere. What there is
     to be gained in all."""
     o = zero(p.system)
@@ -286,16 +321,27 @@ def enter(p, nf, nc, first, size, nb, warm):
     for i in range(first, size):
         vector(p, PULL, size)[i] = o
         vector(p, PULL_STEP, size)[i] = o
-    if warm:
-        put_inside(p, nf, nc, first, size, nb, WARM * APART, 1.0 - WARM)
-    else:
-        put_inside(p, nf, nc, first, size, nb, APART, INNER)
+    is_warm = less(0.5, good)
+    put_inside(
+        p,
+        nf,
+        nc,
+        first,
+        size,
+        nb,
+        select(is_warm, WARM * APART + o, APART + o),
+        select(is_warm, 1.0 - WARM + o, INNER + o),
+    )
     find_slope(p, first, nf, first, size)
     worth = o
     for i in range(first):
         worth = worth + fabs(ld(x, i) * ld(g, i)) + 0.5 * fabs(ld(x, i) * ld(h, i))
     worth = maximum(worth, lift(NOTHING_WORTH, o))
-    push(p, nc, size, nb, worth * PUSH * WARM if warm else worth * PUSH, warm)
+    push(p, nc, size, nb, worth * select(is_warm, PUSH * WARM + o, PUSH + o), is_warm)
+    for k in range(nb):
+        j = p.bounded[k]
+        if j >= first:
+            vector(p, PULL, size)[j] = select(is_warm, p.above[j] - p.below[j], o)
     return worth
 
 
@@ -329,8 +375,8 @@ def put_inside(p, nf, nc, first, size, nb, apart, inner):
 
 
 @kernel
-def push(p, nc, size, nb, work, warm):
-    """Multipliers that share this work equally; where it is `warm`, those at hand, if they do more."""
+def push(p, nc, size, nb, work, is_warm):
+    """Multipliers that share this work equally; where it `is_warm`, those at hand, if they do more."""
     o = zero(p.system)
     x, ends = vector(p, PLACE, size), lift(1e-30, o)
     for k in range(nb):
@@ -343,13 +389,11 @@ def push(p, nc, size, nb, work, warm):
         j = p.bounded[k]
         low, high = to_lower(p, j, ld(x, j)), to_upper(p, j, ld(x, j))
         below, above = mu / (low + (1.0 - p.has_lower[j])), mu / (high + (1.0 - p.has_upper[j]))
-        if warm:
-            below, above = maximum(below, p.below[j]), maximum(above, p.above[j])
+        below = select(is_warm, maximum(below, p.below[j]), below)
+        above = select(is_warm, maximum(above, p.above[j]), above)
         p.below[j], p.above[j] = below * p.has_lower[j], above * p.has_upper[j]
     for c in range(nc):
-        s, f = slack(p, c, x), Vec3(o, o, o)
-        if warm:
-            f = p.reaction[c]
+        s, f = slack(p, c, x), choose(is_warm, p.reaction[c], Vec3(o, o, o))
         share = mu * p.open[c] / maximum(s.x * s.x - s.y * s.y - s.z * s.z, lift(1e-30, o))
         p.reaction[c] = Vec3(f.x + s.x * share, f.y - s.y * share, f.z - s.z * share)
 

@@ -17,7 +17,7 @@ from saltus.control.control_tables import ContactPoint, ControlledModel, Setting
 from saltus.control.deadline import allowance
 from saltus.control.quadratic_program import NOT_FINITE, QPStatus
 from saltus.control.task_tables import TaskSet, as_task_set
-from saltus.control.tasks import AnyTask
+from saltus.control.tasks import AnyTask, CenterOfMassTask, FrameTask, MomentumTask, PostureTask
 from saltus.control.whole_body import _whole_body
 from saltus.kernel.gpu_arrays import to_device
 from saltus.model.checks import ModelError
@@ -216,14 +216,14 @@ class OperationalSpaceControl:
         >>> control = sl.OperationalSpaceControl(robot, [sl.CenterOfMassTask()], sl.robot_frames("quadruped").feet)
         >>> q, v = robot.reference_configurations["standing"], np.zeros(robot.nv)
         >>> control.culprits(control(q, v, com=sl.center_of_mass(robot, q) + [0.2, 0, 0]))[0]
-        "task 'com' misses 14 of 20 m/s^2"
+        "task 'com' misses 10.4 m/s^2"
         """
         found: list[tuple[float, str]] = []
         limit = self.model.effort_limit
-        for name, rows in self.tasks.rows.items():
-            off = float(np.abs(command.missed[rows]).max())
+        for task in self.tasks.tasks:
+            off = float(np.abs(command.missed[self.tasks.rows[task.name]]).max())
             if off > share:
-                found.append((off, f"task {name!r} misses {off:.3g} m/s^2, rad/s^2 or N m"))
+                found.append((off, f"task {task.name!r} misses {off:.3g} {unit_of(task)}"))
         words = [text for _, text in sorted(found, reverse=True)]
         for c, name in enumerate(self.names):
             f = command.forces[c]
@@ -250,6 +250,15 @@ def ramped(loads: ArrayLike, active: ArrayLike, step: float, duration: float) ->
     most = step / duration
     loads = np.asarray(loads, float)
     return np.asarray(loads + np.clip(np.asarray(active, float) - loads, -most, most))
+
+
+def unit_of(task: AnyTask) -> str:
+    """Of what a task misses."""
+    if isinstance(task, MomentumTask):
+        return "N m"
+    turns = isinstance(task, PostureTask) or (isinstance(task, FrameTask) and task.orientation)
+    moves = isinstance(task, CenterOfMassTask) or (isinstance(task, FrameTask) and task.position)
+    return " or ".join(["m/s^2"] * bool(moves) + ["rad/s^2"] * bool(turns))
 
 
 def joint_at(model: Model, dof: int) -> str:

@@ -97,7 +97,7 @@ def _reduced_program(
     stiffen(w, left, taken, rows, first, size)
     fill_bounds(w, n, nc, steps, cones, friction, lower, upper)
     if start_x is not None:
-        fill_start(w, n, nc, steps, size, cones, start_x, start_z)
+        fill_start(w, n, nc, unbounded, steps, first, size, cones, start_x, start_z)
     tolerance, scale = ld(limits, 0), zero(Q)
     for j in range(n):
         scale = maximum(scale, fabs(ld(c, j)))
@@ -124,9 +124,12 @@ def fill_bounds(w, n, nc, steps, cones, friction, lower, upper):
 
 
 @kernel
-def fill_start(w, n, nc, steps, size, cones, x, z):
+def fill_start(w, n, nc, unbounded, steps, first, size, cones, x, z):
     """Variables and multipliers of the reduced program. That of a normal force is first the cone's."""
     o = zero(w.system)
+    for s in range(unbounded, steps):
+        r, pull = first + s - unbounded, ld(z, w.order[s])
+        w.below[r], w.above[r] = maximum(-pull, o), maximum(pull, o)
     for k in range(padded(n - steps)):
         vector(w, PLACE, size)[k] = o
     for k in range(steps, n):
