@@ -380,7 +380,8 @@ def test_variables_and_equalities_in_other_units(size: float) -> None:
 
 
 def test_single_precision() -> None:
-    """As good as its numbers allow."""
+    """Solved in double, and rounded: the gradient of what is rounded is not small, for costs of slacks are steep. Equalities
+    that depend on each other contradict each other when they are rounded."""
     solved = 0
     for seed in range(40):
         problem = random_problem(seed)
@@ -389,13 +390,13 @@ def test_single_precision() -> None:
         assert np.isfinite(found.x).all()
         if found.status == sl.QPStatus.SOLVED:
             left = missed(problem, *(part.astype(float) for part in (found.x, found.y, found.z)))[1]
-            assert left.equalities < 1e-4 and left.cones < 1e-4 and left.stationarity < 1e-3, (seed, left)
+            assert left.equalities < 1e-5 and left.cones < 1e-5 and left.gap < 1e-3, (seed, left)
             solved += 1
     assert solved >= 36
 
 
 def test_lanes_of_a_batch_are_single_calls() -> None:
-    """Weights that are not far apart leave rounding little to decide."""
+    """One may end an iteration before the other, and be off by the root of the gap that is allowed."""
     many = family("anymal", 20, seed=8, weights=Weights(acceleration=1e-3, torque=1e-3, force=1e-3))
     shaped = Problem(*(part if part is many.cones else part.reshape(4, 5, *part.shape[1:]) for part in many))
     found = solve(shaped)
@@ -406,7 +407,7 @@ def test_lanes_of_a_batch_are_single_calls() -> None:
         assert found.status[lane] == one.status
         assert abs(found.iterations[lane] - one.iterations) <= 1
         for ours, alone in ((found.x, one.x), (found.y, one.y), (found.z, one.z)):
-            assert np.abs(ours[lane] - alone).max() <= 1e-8 * max(np.abs(alone).max(), 1.0)
+            assert np.abs(ours[lane] - alone).max() <= DUALS * max(np.abs(alone).max(), 1.0)
 
 
 def test_parts_are_broadcast() -> None:

@@ -25,8 +25,8 @@ DOUBLE = np.dtype(np.float64)
 
 METHODS = {"interior_point": _reduced_program}
 
-TOLERANCE = 1e-9
-"""Of residuals, each as a share of the largest term of its equation."""
+TOLERANCE, ROUNDED = 1e-9, 1e-5
+"""Of residuals, each as a share of the largest term of its equation; where what is given is of single precision."""
 
 MAX_ITERATIONS = {"interior_point": 60}
 
@@ -76,7 +76,7 @@ def fccqp(
     lower, upper: (..., n); none by default. Those of fz are limits of normal forces (both 0: no contact); fx, fy have none.
     x, y, z: (..., n), (..., m), (..., n), a solution of something similar to start from, as far as it is better than nothing;
         y follows from the others.
-    tolerance: of residuals, as shares of the largest term of their equations.
+    tolerance: of residuals, as shares of the largest term of their equations; 1e-9, of programs in single precision 1e-5.
     max_time: [s]; what there is by then is returned. Of a batch, each packet may take so long.
 
     Leading axes of all are broadcast. Programs of single precision are solved in double, and their solutions rounded.
@@ -97,7 +97,7 @@ def fccqp(
         if all(map(is_single, given)):
             again = partial(
                 fccqp, cones=cones, friction=friction, lower=lower, upper=upper, x=x, y=y, z=z, method=method,
-                tolerance=tolerance, max_iterations=max_iterations, max_time=max_time,
+                tolerance=ROUNDED if tolerance is None else tolerance, max_iterations=max_iterations, max_time=max_time,
             )  # fmt: skip
             return QPSolution(*(cast(found, np.float32) for found in again(*(cast(x, np.float64) for x in given))))
         Q, c, A, b = (cast(value, np.float64) for value in given)
@@ -112,8 +112,9 @@ def fccqp(
     high = ready.highest if upper is None else bounds(upper, "upper", np.minimum, HIGHEST, c)
     mu = ready.frictions if ready.frictions is not None else like(friction, "friction", c)
     inputs: tuple[Any, ...] = (ready.options, Q, c, A, b, mu, low, high, ready.limits)
-    if x is not None or z is not None:
-        inputs = (*inputs, *start(x, y, z, c, b))
+    if not x is y is z is None:
+        begun = start(x, y, z, c, b)
+        inputs = inputs if x is z is None else (*inputs, *begun)
     solve = METHODS[method]
     try:
         found = solve.call(ready.size, inputs)
