@@ -381,18 +381,17 @@ def test_variables_and_equalities_in_other_units(size: float) -> None:
 
 def test_single_precision() -> None:
     """Solved in double, and rounded: the gradient of what is rounded is not small, for costs of slacks are steep. Equalities
-    that depend on each other contradict each other when they are rounded."""
-    solved = 0
+    that depend on each other may contradict each other when they are rounded."""
     for seed in range(40):
         problem = random_problem(seed)
         found = solve(Problem(*(part if part.dtype.kind == "i" else part.astype(np.float32) for part in problem)))
         assert found.x.dtype == found.y.dtype == found.z.dtype == np.float32
         assert np.isfinite(found.x).all()
+        independent = np.linalg.matrix_rank(problem.A) == len(problem.b)
+        assert found.status == sl.QPStatus.SOLVED or not independent, seed
         if found.status == sl.QPStatus.SOLVED:
             left = missed(problem, *(part.astype(float) for part in (found.x, found.y, found.z)))[1]
             assert left.equalities < 1e-5 and left.cones < 1e-5 and left.gap < 1e-3, (seed, left)
-            solved += 1
-    assert solved >= 36
 
 
 def test_lanes_of_a_batch_are_single_calls() -> None:

@@ -74,7 +74,7 @@ def fccqp(
     cones: (nc, 3), which of the variables are fx, fy and the normal force fz of each contact.
     friction: mu of all contacts, or (..., nc): sqrt(fx^2 + fy^2) <= mu fz.
     lower, upper: (..., n); none by default. Those of fz are limits of normal forces (both 0: no contact); fx, fy have none.
-    x, y, z: (..., n), (..., m), (..., n), a solution of something similar to start from, as far as it is better than nothing;
+    x, y, z: (..., n), (..., m), (..., n), of something similar to start from, as far as it is better than nothing;
         y follows from the others.
     tolerance: of residuals, as shares of the largest term of their equations; 1e-9, of programs in single precision 1e-5.
     max_time: [s]; what there is by then is returned. Of a batch, each packet may take so long.
