@@ -110,7 +110,7 @@ def _reduced_program(
     fill_multipliers(w, n, nc, steps, cones, z)
     share_slope(w, n, m, steps, operations, alone, first, size, A, c, y, z, tolerance)
     st(report, 0, count)
-    judge(w, n, m, nc, operations, alone, cones, Q, c, A, b, friction, lower, upper, tolerance, late, x, y, z, report)
+    judge(w, n, m, nc, steps, operations, alone, cones, Q, c, A, b, friction, lower, upper, tolerance, late, x, y, z, report)
 
 
 @kernel
@@ -344,7 +344,7 @@ def add_unless_held(w, j, steps, z, x):
 
 
 @kernel
-def judge(w, n, m, nc, operations, alone, cones, Q, c, A, b, friction, lower, upper, tolerance, late, x, y, z, report):
+def judge(w, n, m, nc, steps, operations, alone, cones, Q, c, A, b, friction, lower, upper, tolerance, late, x, y, z, report):
     """Residuals of the point and the multipliers that are returned, by the numbers that were given, and the status that
     follows from them. `position` says which variables are in cones."""
     o = zero(Q)
@@ -404,9 +404,9 @@ def judge(w, n, m, nc, operations, alone, cones, Q, c, A, b, friction, lower, up
     failed = select(solved, o, one)
     if some(less(0.5, failed)):
         far = AWAY * largest
-        sure = contradicts(w, n, m, nc, cones, A, b, friction, lower, upper, far, y, z)
+        sure = contradicts(w, n, m, nc, steps, cones, A, b, friction, lower, upper, far, y, z)
         drop_met(w, n, m, operations, alone, A, b, x)
-        sure = maximum(sure, contradicts(w, n, m, nc, cones, A, b, friction, lower, upper, far, w.right, None))
+        sure = maximum(sure, contradicts(w, n, m, nc, steps, cones, A, b, friction, lower, upper, far, w.right, None))
         status = select(less(0.5, sure * failed), 1.0 * INFEASIBLE + o, status)
     status = select(solved, 1.0 * SOLVED + o, status)
     st(report, 1, select(less(0.5, empty), 1.0 * EMPTY + o, status))
@@ -425,9 +425,9 @@ def drop_met(w, n, m, operations, alone, A, b, x):
 
 
 @kernel
-def contradicts(w, n, m, nc, cones, A, b, friction, lower, upper, far, y, z):
+def contradicts(w, n, m, nc, steps, cones, A, b, friction, lower, upper, far, y, z):
     """1 where no x of places up to `far` can be: for all that are within bounds and cones (A'y + z)'x is more than b'y and
-    the largest z'x allow. Else 0."""
+    the largest z'x allow. Else 0. Without z, it is that of what is held alone."""
     o = zero(A)
     work, size, left = o, o, o
     for j in range(n):
@@ -436,7 +436,13 @@ def contradicts(w, n, m, nc, cones, A, b, friction, lower, upper, far, y, z):
         part = ld(b, i) * ld(y, i)
         add_row(A, i, n, ld(y, i), w.pulled)
         work, size = work + part, size + fabs(part)
-    if z is not None:
+    if z is None:
+        for k in range(steps, n):
+            j, held = w.order[k], w.held[k - steps]
+            part = held * ld(w.pulled, j) * w.fixed[j]
+            st(w.pulled, j, ld(w.pulled, j) * (1.0 - held))
+            work, size = work - part, size + fabs(part)
+    else:
         for j in range(n):
             if w.position[j] == 0:
                 low, high, pull = ld(lower, j), ld(upper, j), ld(z, j)
