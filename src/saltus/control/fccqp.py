@@ -112,9 +112,8 @@ def fccqp(
     high = ready.highest if upper is None else bounds(upper, "upper", np.minimum, HIGHEST, c)
     mu = ready.frictions if ready.frictions is not None else like(friction, "friction", c)
     inputs: tuple[Any, ...] = (ready.options, Q, c, A, b, mu, low, high, ready.limits)
-    if not x is y is z is None:
-        begun = start(x, y, z, c, b)
-        inputs = inputs if x is z is None else (*inputs, *begun)
+    if x is not None or y is not None or z is not None:
+        inputs = (*inputs, *start(x, y, z, c, b))
     solve = METHODS[method]
     try:
         found = solve.call(ready.size, inputs)
@@ -145,10 +144,12 @@ def bounds(value: ArrayLike, name: str, nearer: Any, end: float, array: Array) -
     return found
 
 
-def start(x: ArrayLike | None, y: ArrayLike | None, z: ArrayLike | None, c: Array, b: Array) -> tuple[Array, Array]:
+def start(x: ArrayLike | None, y: ArrayLike | None, z: ArrayLike | None, c: Array, b: Array) -> tuple[Array, ...]:
     for name, value, size in (("x", x, c.shape[-1]), ("y", y, b.shape[-1]), ("z", z, c.shape[-1])):
         if value is not None and np.shape(value)[-1:] != (size,):
             raise ValueError(f"fccqp: {name} has the shape {np.shape(value)}, expected (..., {size})")
+    if x is None and z is None:
+        return ()
     none = np.zeros(c.shape[-1])
     return none if x is None else like(x, "x", c), none if z is None else like(z, "z", c)
 

@@ -100,6 +100,9 @@ WARM = 1e-2
 ALIKE, JUST_ALIKE = 0.1, 1e-3
 """Shares of multipliers that are nearly the same, and but for rounding."""
 
+FLOWN = 1e6
+"""How much larger than at the start multipliers become of what cannot be met."""
+
 PATIENCE, CENTRED = 20, 0.5
 """From so many iterations on every other one goes to the middle: correctors may lead in circles."""
 
@@ -186,7 +189,7 @@ def minimise(p, n, nf, nc, warm, scale, tolerance, most, begun, allowed, evaluat
         begin(p, n, nf, nc, first, size, nb, good)
     worth = enter(p, nf, nc, first, size, nb, good)
     count, going, before, length = o, one, lift(1e30, o), o
-    dual, rows, gap, late, steep, costs = o, o, o, o, o, o
+    dual, rows, gap, late, steep, costs, usual = o, o, o, o, o, o, o
     iteration, last, exact = 0, most + 0, 0
     while True:
         if evaluate is None:
@@ -196,12 +199,13 @@ def minimise(p, n, nf, nc, warm, scale, tolerance, most, begun, allowed, evaluat
         else:
             find_slope(p, n, nf, first, size)
         follow_slope(p, nc, first, size, nb)
-        dual, rows, gap, slip, worth = judge(p, n, nf, nc, first, size, nb, scale, worth, exact, steep, costs)
+        dual, rows, gap, slip, worth, largest = judge(p, n, nf, nc, first, size, nb, scale, worth, exact, steep, costs)
         stuck = select(less(FULL, length), select(less(0.5 * before, dual), one, o), o)
         settled = select(less(dual, lift(SMALL, o)), stuck, o)  # rounding allows no less
         before = dual
         left = maximum(maximum(select(less(0.5, settled), o, maximum(dual, slip)), rows), CLOSE * gap)
-        going = select(less(tolerance, left), going, o)
+        usual = largest if iteration == 0 else usual
+        going = select(less(tolerance, left), select(less(FLOWN * usual, largest), o, going), o)
         if iteration < last and allowed > 0 and ticks() - begun > allowed:
             late, last = going, iteration
         if iteration == last or not some(less(0.5, going)):
@@ -481,7 +485,7 @@ def choose(condition, x, y):
 @kernel
 def judge(p, n, nf, nc, first, size, nb, scale, worth, exact, steep, costs):
     """What is left of the slope, of rows, of the gap, and what that of the slope does to it, each as a share of what is there;
-    and the largest worth. `steep` and `costs`: what is there of slopes and of the objective, where that is known.
+    the largest worth, and the largest multiplier or slope. `steep` and `costs`: what is there of slopes and of the objective, where that is known.
 
     Of the slope, what is there are slopes and multipliers, not what cancels in a slope, but for rounding."""
     o = zero(p.system)
@@ -524,7 +528,7 @@ def judge(p, n, nf, nc, first, size, nb, scale, worth, exact, steep, costs):
     here = maximum(fabs(value), maximum(fabs(cost), fabs(value - cost)))
     worth = maximum(worth, here)
     share = 1.0 / select(exact > 0, costs + NO_GAIN, maximum(maximum(here, p.trifle[0]), ROUNDING * worth + NO_GAIN))
-    return dual / select(exact > 0, steep, most), rows, gap * share, slip * share, worth
+    return dual / select(exact > 0, steep, most), rows, gap * share, slip * share, worth, most
 
 
 @kernel

@@ -21,6 +21,7 @@ from saltus.control.cholesky import dot, padded, total
 from saltus.control.cones import NOTHING
 from saltus.control.interior_point import (
     CHANGE,
+    DOUBLE,
     ENDLESS,
     PLACE,
     PROGRAM,
@@ -53,6 +54,7 @@ from saltus.kernel import (
     less,
     lift,
     maximum,
+    minimum,
     quad,
     select,
     some,
@@ -70,8 +72,8 @@ FAR = 1e-3
 SHARED = 2
 """How often what is left of slopes is shared out."""
 
-SURE = 1e-6
-"""The share by which equalities are missed that cannot be met."""
+AWAY = 1e3
+"""How much further than the point at hand, at least, a point would have to be that meets contradictions."""
 
 
 @declare(
@@ -109,7 +111,29 @@ def _reduced_program(
     fill_multipliers(w, n, nc, steps, cones, z)
     share_slope(w, n, m, steps, operations, alone, first, size, A, c, y, z, tolerance)
     st(report, 0, count)
-    judge(w, n, m, nc, cones, Q, c, A, b, friction, lower, upper, tolerance, late, x, y, z, report)
+    judge(
+        w,
+        n,
+        m,
+        nc,
+        steps,
+        operations,
+        alone,
+        cones,
+        Q,
+        c,
+        A,
+        b,
+        friction,
+        lower,
+        upper,
+        tolerance,
+        late,
+        x,
+        y,
+        z,
+        report,
+    )
 
 
 @kernel
@@ -343,7 +367,9 @@ def add_unless_held(w, j, steps, z, x):
 
 
 @kernel
-def judge(w, n, m, nc, cones, Q, c, A, b, friction, lower, upper, tolerance, late, x, y, z, report):
+def judge(
+    w, n, m, nc, steps, operations, alone, cones, Q, c, A, b, friction, lower, upper, tolerance, late, x, y, z, report
+):
     """Residuals of the point and the multipliers that are returned, by the numbers that were given, and the status that
     follows from them. `position` says which variables are in cones."""
     o = zero(Q)
@@ -400,9 +426,69 @@ def judge(w, n, m, nc, cones, Q, c, A, b, friction, lower, upper, tolerance, lat
     left = maximum(maximum(share, maximum(beyond, missed) / largest), maximum(maximum(steep, outside) / most, gap))
     solved = less(left, tolerance)
     status = select(less(0.5, late), 1.0 * DEADLINE + o, 1.0 * MAX_ITERATIONS + o)
-    status = select(less(SURE, share), select(less(0.5, late), status, 1.0 * INFEASIBLE + o), status)
+    failed = select(solved, o, one)
+    if some(less(0.5, failed)):
+        far = AWAY * largest
+        sure = contradicts(w, n, m, nc, steps, cones, A, b, friction, lower, upper, far, y, z)
+        drop_met(w, n, m, operations, alone, A, b, x)
+        sure = maximum(sure, contradicts(w, n, m, nc, steps, cones, A, b, friction, lower, upper, far, w.right, None))
+        status = select(less(0.5, sure * failed), 1.0 * INFEASIBLE + o, status)
     status = select(solved, 1.0 * SOLVED + o, status)
     st(report, 1, select(less(0.5, empty), 1.0 * EMPTY + o, status))
+
+
+@kernel
+def drop_met(w, n, m, operations, alone, A, b, x):
+    """Of equalities that others contradict: -y with A'y = 0, b'y the squares of what they are missed by."""
+    clear_right(w, m)
+    for i in range(m):
+        st(w.right, i, row_times(A, i, n, x) - ld(b, i))
+    forward(w, m, operations, alone)
+    for i in range(m):
+        st(w.right, i, ld(w.right, i) if w.taken[i] < 0 and w.kept[i] < 0 else zero(w.right))
+    backward(w, m, operations, alone)
+
+
+@kernel
+def contradicts(w, n, m, nc, steps, cones, A, b, friction, lower, upper, far, y, z):
+    """1 where no x of places up to `far` can be: for all that are within bounds and cones (A'y + z)'x is more than b'y and
+    the largest z'x allow. Else 0. Without z, it is that of what is held alone."""
+    o = zero(A)
+    work, size, left = o, o, o
+    for j in range(n):
+        st(w.pulled, j, o)
+    for i in range(m):
+        part = ld(b, i) * ld(y, i)
+        add_row(A, i, n, ld(y, i), w.pulled)
+        work, size = work + part, size + fabs(part)
+    if z is None:
+        for k in range(steps, n):
+            j, held = w.order[k], w.held[k - steps]
+            part = held * ld(w.pulled, j) * w.fixed[j]
+            st(w.pulled, j, ld(w.pulled, j) * (1.0 - held))
+            work, size = work - part, size + fabs(part)
+    else:
+        for j in range(n):
+            if w.position[j] == 0:
+                low, high, pull = ld(lower, j), ld(upper, j), ld(z, j)
+                pull = select(less(high, ENDLESS), pull, minimum(pull, o))
+                pull = select(less(-ENDLESS, low), pull, maximum(pull, o))
+                part = pull * select(less(o, pull), high, select(less(pull, o), low, o))
+                st(w.pulled, j, ld(w.pulled, j) + pull)
+                work, size = work + part, size + fabs(part)
+        for k in range(nc):
+            a, e, j = cones[3 * k], cones[3 * k + 1], cones[3 * k + 2]
+            low, high, px, py = maximum(ld(lower, j), o), ld(upper, j), ld(z, a), ld(z, e)
+            rate = ld(z, j) + ld(friction, k) * sqrt(px * px + py * py)
+            excess = select(less(high, ENDLESS), o, maximum(rate, o))
+            part = select(less(o, rate - excess), rate * high, (rate - excess) * low)
+            st(w.pulled, a, ld(w.pulled, a) + px)
+            st(w.pulled, e, ld(w.pulled, e) + py)
+            st(w.pulled, j, ld(w.pulled, j) + ld(z, j) - excess)
+            work, size = work + part, size + fabs(part)
+    for j in range(n):
+        left = left + fabs(ld(w.pulled, j))
+    return select(less(far * left + DOUBLE * size, -work), lift(1.0, o), o)
 
 
 @kernel
