@@ -68,7 +68,7 @@ def cassie() -> Walker:
         place = frames[index].placement @ sole
         frames.append(sl.Frame(f"{side}_sole", frames[index].joint, place, sl.FrameKind.OP, index))
     length = float(np.linalg.norm(CASSIE_FOOT[1] - CASSIE_FOOT[0]))
-    return Walker(robot.replace(frames=tuple(frames)), length / 2)
+    return Walker(robot.replace(frames=tuple(frames)), length / 2, single=0.2, homing=0.3)
 
 
 def biped() -> Walker:
