@@ -18,7 +18,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from saltus.kernel import Scalar, kernel, less, lift, maximum, minimum, select, sqrt
-from saltus.spatial.algebra import Sym3, Vec3
+from saltus.spatial.algebra import Mat3, Sym3, Vec3
 
 NOTHING = 1e-30
 """Added to lengths by which is divided."""
@@ -113,6 +113,30 @@ def barrier_block(mu, W):
         k2 * w.z * w.z + k, a * w.z,
         mu * m * (2.0 * w.x * w.x - 1.0),
     )  # fmt: skip
+
+
+@kernel
+def barrier_axes(mu, W, is_open, held):
+    """Axes of a force, as rows: along the cone's edge, around the cone, and across the edge, which is the one way in which
+    the barrier is steep; and W^-2 along them. Where f_z is held the last is its axis, where the cone is shut all are as they
+    were."""
+    w, k, one = W.w, is_open / (W.eta * W.eta), lift(1.0, mu)
+    around, along = sqrt(w.y * w.y + w.z * w.z), mu * w.x
+    steep = around * around + along * along
+    turned = less(NOTHING, around * is_open)
+    x, y = select(turned, -w.y / (around + NOTHING), one), select(turned, -w.z / (around + NOTHING), one * 0.0)
+    level = select(less(0.5, is_open), held, one)
+    per = 1.0 / sqrt(steep + NOTHING)
+    sine, cosine = around * per * (1.0 - level), select(less(0.5, level), one, along * per)
+    axes = Mat3(cosine * x, cosine * y, -sine, -y, x, 0.0 * one, sine * x, sine * y, cosine)
+    free = less(level, 0.5)
+    block = Sym3(
+        k * select(free, mu * mu * per * per, 2.0 * around * around + 1.0), 0.0 * one,
+        k * select(free, (1.0 + mu * mu) * sine * cosine, 2.0 * around * along),
+        k, 0.0 * one,
+        k * select(free, 2.0 * steep + sine * sine - mu * mu * cosine * cosine, 2.0 * along * along - mu * mu),
+    )  # fmt: skip
+    return axes, block
 
 
 @kernel

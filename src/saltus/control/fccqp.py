@@ -94,7 +94,7 @@ def fccqp(
         Q, c, A, b = given
     ready = prepared(
         c.shape[-1] if c.ndim else -1, b.shape[-1] if b.ndim else -1, listed(cones), number_letter(c), method, tolerance,
-        max_iterations, max_time, float(friction) if friction.__class__ in (float, int) else None,
+        max_iterations, max_time, float(friction) if isinstance(friction, float | int) else None,
     )  # fmt: skip
     if on_gpu(Q):
         ready = ready._replace(**{

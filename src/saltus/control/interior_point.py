@@ -19,6 +19,7 @@ same for x and multipliers. In packets all lanes go together, and those that are
 | `place`, `step` | (x, t), where rows have F x = t, and its change | N |
 | `slope` | (Hx + h + F'l, F x) | N |
 | `pull`, `pull_step` | l, of the rows, and its change | N |
+| `CHANGE` | what the last step has added to x | N |
 | `COST`, `base`, `base_cost` | of the costs 1/2 x'Hx + h'x + base as they were given, COST'x + base_cost are linear | n |
 | `below`, `above` | z of both ends | N |
 | `inside`, `outside` | 1 / (s z) of both ends, 0 where there is none | N |
@@ -34,6 +35,7 @@ from saltus.control.cones import (
     NOTHING,
     Inverse,
     Scaling,
+    barrier_axes,
     barrier_block,
     circle,
     circle_solved,
@@ -63,7 +65,7 @@ from saltus.kernel import (
     ticks,
     zero,
 )
-from saltus.spatial.algebra import Vec3
+from saltus.spatial.algebra import Mat3, Vec3, transpose, turn_back
 
 ENDLESS = 1e20
 """Bounds beyond this are none."""
@@ -74,8 +76,8 @@ NO_FRICTION = 1e-9
 HELD = 1e25
 """On the diagonal, of a variable that cannot move."""
 
-NEARLY = 0.995
-"""The share of the way to the boundary that a step goes."""
+NEARLY, CAREFUL, HASTE = 0.995, 0.9, 10
+"""The share of the way to the boundary that a step goes; and after so many: who comes too near may go in circles."""
 
 LEAST = 1e-14
 """The share of its diagonal entry below which a pivot is rounding."""
@@ -89,11 +91,23 @@ START, APART, INNER = 1e-6, 0.1, 0.9
 PUSH = 3e-4
 """The work of barriers at the start, beside that of the slope."""
 
+NOTHING_WORTH = 1e-12
+"""The least that there is to be gained."""
+
 WARM = 1e-2
 """How much less of both if it starts from a solution of something similar."""
 
-ALIKE = 0.1
-"""Shares of multipliers that are nearly the same."""
+ALIKE, JUST_ALIKE = 0.1, 1e-3
+"""Shares of multipliers that are nearly the same, and but for rounding."""
+
+PATIENCE, CENTRED = 20, 0.5
+"""From so many iterations on every other one goes to the middle: correctors may lead in circles."""
+
+ENOUGH = 0.02
+"""The share of the gap that is allowed which steps aim at: barriers without work leave cones' places to rounding."""
+
+CLOSE = 10.0
+"""How much closer than the tolerance gaps are brought: multipliers miss by the root of them."""
 
 FULL = 0.9
 """From this length on a step should take most of what is left."""
@@ -113,10 +127,10 @@ NO_GAIN = 1e-18
 CANCELLED = 1e-4
 """How much of what cancels in a slope counts as what is there."""
 
-PLACE, STEP, SLOPE, LINEAR, PULL, PULL_STEP, REST, INVERSE, COST, VECTORS = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9
+PLACE, STEP, SLOPE, LINEAR, PULL, PULL_STEP, REST, INVERSE, COST, CHANGE, VECTORS = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10
 
 PROGRAM = Layout(
-    one={"unit": None, "base": None, "base_cost": None},
+    one={"unit": None, "base": None, "base_cost": None, "trifle": None},
     npk={"system": None},
     nph={"hessian": None},
     npg={"general": None},
@@ -128,7 +142,7 @@ PROGRAM = Layout(
         "bounded": int,
     },
     npc={
-        "mu": None, "open": None, "reaction": Vec3, "scaling": Scaling, "balance": Vec3, "inverse": Inverse,
+        "mu": None, "open": None, "reaction": Vec3, "scaling": Scaling, "axes": Mat3, "balance": Vec3, "inverse": Inverse,
         "second": Vec3, "change": Vec3, "fx": int, "fy": int, "fz": int,
     },
 )  # fmt: skip
@@ -155,10 +169,11 @@ def find_unit(p):
 
 @rolled
 @kernel
-def minimise(p, n, nf, nc, warm, scale, tolerance, most, begun, allowed):
+def minimise(p, n, nf, nc, warm, scale, tolerance, most, begun, allowed, evaluate, given):
     """From H, F, `LINEAR`, bounds, cones on, and where it is `warm` from x and multipliers on: their solution. Iterations, what is left of slope, rows and gap, and whether
     time was up: `allowed` ticks after `begun`, unless these are 0. `scale`: slopes are given as shares of what is there, and
-    of this."""
+    of this. In the end `evaluate` gives the slope without what rounding has left in H, unless it is None; from then on it is
+    that which counts."""
     first = padded(n)
     size = first + padded(nf)
     o = zero(p.system)
@@ -167,40 +182,55 @@ def minimise(p, n, nf, nc, warm, scale, tolerance, most, begun, allowed):
     if not warm:
         begin(p, n, nf, nc, first, size, nb)
     worth = enter(p, nf, nc, first, size, nb, warm)
-    count, going, before, length = o, one, lift(1e300, o), o
-    dual, rows, gap, late = o, o, o, o
-    for iteration in range(most + 1):
-        find_slope(p, n, nf, first, size)
+    count, going, before, length = o, one, lift(1e30, o), o
+    dual, rows, gap, late, steep, costs = o, o, o, o, o, o
+    iteration, last, exact = 0, most + 0, 0
+    while True:
+        if evaluate is None:
+            find_slope(p, n, nf, first, size)
+        elif exact > 0:
+            steep, costs = evaluate(p, n, nf, first, size, exact, given)
+        else:
+            find_slope(p, n, nf, first, size)
         follow_slope(p, nc, first, size, nb)
-        dual, rows, gap, slip, worth = judge(p, n, nf, nc, first, size, nb, scale, worth)
+        dual, rows, gap, slip, worth = judge(p, n, nf, nc, first, size, nb, scale, worth, exact, steep, costs)
         stuck = select(less(FULL, length), select(less(0.5 * before, dual), one, o), o)
         settled = select(less(dual, lift(SMALL, o)), stuck, o)  # rounding allows no less
         before = dual
-        left = maximum(maximum(select(less(0.5, settled), o, maximum(dual, slip)), rows), gap)
+        left = maximum(maximum(select(less(0.5, settled), o, maximum(dual, slip)), rows), CLOSE * gap)
         going = select(less(tolerance, left), going, o)
-        if iteration == most or not some(less(0.5, going)):
-            break
-        if allowed > 0 and ticks() - begun > allowed:
-            late = going
-            break
-        mu = measure(p, nc, nb)
-        assemble(p, n, nf, nc, first, size, nb, o, False)
-        find_step(p, n, nf, nc, first, size, nb, None)
-        longest = reach(p, nc, size, nb, None)
-        short = 1.0 - minimum(one, 1.0 / maximum(longest, one))
-        target = mu * short * short * short
-        find_step(p, n, nf, nc, first, size, nb, target)
-        longest = reach(p, nc, size, nb, target)
-        length = minimum(one, NEARLY / maximum(longest, lift(1e-30, o))) * going
-        length = select(less(o, length), length, o)
-        move(p, nf, nc, first, size, nb, length)
-        count = count + going
+        if iteration < last and allowed > 0 and ticks() - begun > allowed:
+            late, last = going, iteration
+        if iteration == last or not some(less(0.5, going)):
+            if evaluate is None or exact > 0:
+                break
+            exact, going, before = 1, one, lift(1e30, o)
+        else:
+            mu = measure(p, nc, nb)
+            assemble(p, n, nf, nc, first, size, nb, o, False, exact)
+            find_step(p, n, nf, nc, first, size, nb, None, exact)
+            longest = reach(p, nc, size, nb, None)
+            short = 1.0 - minimum(one, 1.0 / maximum(longest, one))
+            target = mu * maximum(short * short * short, ENOUGH * tolerance / maximum(gap, lift(NOTHING, o)))
+            if iteration >= PATIENCE and iteration % 2 == 0:
+                target = maximum(target, CENTRED * mu)
+                forget_second(p, nc, nb)
+            find_step(p, n, nf, nc, first, size, nb, target, exact)
+            longest = reach(p, nc, size, nb, target)
+            nearly = NEARLY if iteration < HASTE else CAREFUL
+            length = minimum(one, nearly / maximum(longest, lift(1e-30, o))) * going
+            length = select(less(o, length), length, o)
+            if exact > 0:
+                keep_change(p, first, size, length)
+                exact = 2
+            move(p, nf, nc, first, size, nb, length)
+            count, iteration = count + going, iteration + 1
     return count, dual, rows, gap, late, nb
 
 
 @kernel
 def list_bounded(p, n, nf, first, nc):
-    """Lists the places that have ends; how many. Variables that cannot move have none, but are held."""
+    """Lists the places that have ends, and all rows; how many. Variables that cannot move have none, but are held."""
     o = zero(p.system)
     one = lift(1.0, o)
     for c in range(nc):
@@ -219,7 +249,7 @@ def list_bounded(p, n, nf, first, nc):
         p.held[j] = held
         p.has_lower[j] = select(less(-ENDLESS, low), 1.0 - held, o)
         p.has_upper[j] = select(less(high, ENDLESS), 1.0 - held, o)
-        if some(less(0.5, held + p.has_lower[j] + p.has_upper[j])):
+        if k >= n or some(less(0.5, held + p.has_lower[j] + p.has_upper[j])):
             p.bounded[nb] = j
             nb = nb + 1
         else:
@@ -235,7 +265,7 @@ def begin(p, n, nf, nc, first, size, nb):
     total = o
     for i in range(n):
         total = total + ld(p.hessian, i * first + i)
-    assemble(p, n, nf, nc, first, size, nb, total * (START / max(n, 1)), True)
+    assemble(p, n, nf, nc, first, size, nb, total * (START / max(n, 1)), True, 0)
     for i in range(first):
         x[i] = -ld(h, i)
     for i in range(first, size):
@@ -264,6 +294,7 @@ def enter(p, nf, nc, first, size, nb, warm):
     worth = o
     for i in range(first):
         worth = worth + fabs(ld(x, i) * ld(g, i)) + 0.5 * fabs(ld(x, i) * ld(h, i))
+    worth = maximum(worth, lift(NOTHING_WORTH, o))
     push(p, nc, size, nb, worth * PUSH * WARM if warm else worth * PUSH, warm)
     return worth
 
@@ -311,7 +342,7 @@ def push(p, nc, size, nb, work, warm):
     for k in range(nb):
         j = p.bounded[k]
         low, high = to_lower(p, j, ld(x, j)), to_upper(p, j, ld(x, j))
-        below, above = mu / (low + 1.0 - p.has_lower[j]), mu / (high + 1.0 - p.has_upper[j])
+        below, above = mu / (low + (1.0 - p.has_lower[j])), mu / (high + (1.0 - p.has_upper[j]))
         if warm:
             below, above = maximum(below, p.below[j]), maximum(above, p.above[j])
         p.below[j], p.above[j] = below * p.has_lower[j], above * p.has_upper[j]
@@ -370,9 +401,15 @@ def times_hessian(p, n, first, x, y):
 def follow_slope(p, nc, first, size, nb):
     """Multipliers of what is held by an end or a cone are what the slope asks for, where that is nearly what they are: steps
     lose what large numbers have in common."""
-    g, rest = vector(p, SLOPE, size), vector(p, REST, size)
+    g, rest, o = vector(p, SLOPE, size), vector(p, REST, size), zero(p.system)
     for k in range(nb):
         rest[p.bounded[k]] = ld(g, p.bounded[k])
+    for c in range(nc):  # across the edge: as much more of all
+        f = p.reaction[c]
+        across = f.y * f.y + f.z * f.z
+        more = (ld(g, p.fx[c]) * f.y + ld(g, p.fy[c]) * f.z) / (across + NOTHING) - 1.0
+        more = select(less(fabs(more), lift(JUST_ALIKE, o)), select(less(across, 0.5 * f.x * f.x), o, more), o)
+        p.reaction[c] = f * (1.0 + more)
     for c in range(nc):
         rest[p.fz[c]] = ld(g, p.fz[c]) - p.mu[c] * p.reaction[c].x
     for k in range(nb):
@@ -398,9 +435,9 @@ def choose(condition, x, y):
 
 
 @kernel
-def judge(p, n, nf, nc, first, size, nb, scale, worth):
+def judge(p, n, nf, nc, first, size, nb, scale, worth, exact, steep, costs):
     """What is left of the slope, of rows, of the gap, and what that of the slope does to it, each as a share of what is there;
-    and the largest worth.
+    and the largest worth. `steep` and `costs`: what is there of slopes and of the objective, where that is known.
 
     Of the slope, what is there are slopes and multipliers, not what cancels in a slope, but for rounding."""
     o = zero(p.system)
@@ -431,7 +468,8 @@ def judge(p, n, nf, nc, first, size, nb, scale, worth):
         dual, slip = maximum(dual, fabs(ld(rest, j))), slip + fabs(ld(rest, j) * ld(x, j))
     rows = o
     for j in range(first, first + nf):
-        largest_part = fabs(ld(x, j)) + 1e-30
+        ends = maximum(p.has_lower[j] * fabs(p.lower[j]), p.has_upper[j] * fabs(p.upper[j]))
+        largest_part = maximum(fabs(ld(x, j)), ends) + 1e-30
         for i in range(n):
             largest_part = maximum(largest_part, fabs(ld(p.general, (j - first) * first + i) * ld(x, i)))
         rows = maximum(rows, fabs(ld(g, j) - ld(x, j)) / largest_part)
@@ -441,8 +479,8 @@ def judge(p, n, nf, nc, first, size, nb, scale, worth):
     value = p.base[0] + 0.5 * half + linear
     here = maximum(fabs(value), maximum(fabs(cost), fabs(value - cost)))
     worth = maximum(worth, here)
-    share = 1.0 / maximum(here, ROUNDING * worth + NO_GAIN)
-    return dual / most, rows, gap * share, slip * share, worth
+    share = 1.0 / select(exact > 0, costs + NO_GAIN, maximum(maximum(here, p.trifle[0]), ROUNDING * worth + NO_GAIN))
+    return dual / select(exact > 0, steep, most), rows, gap * share, slip * share, worth
 
 
 @kernel
@@ -457,7 +495,7 @@ def measure(p, nc, nb):
         here, there = p.has_lower[j], p.has_upper[j]
         p.room_below[j], p.room_above[j] = to_lower(p, j, at), to_upper(p, j, at)
         low, high = p.room_below[j] * below, p.room_above[j] * above
-        p.inside[j], p.outside[j] = here / (low + 1.0 - here), there / (high + 1.0 - there)
+        p.inside[j], p.outside[j] = here / (low + (1.0 - here)), there / (high + (1.0 - there))
         work, ends = work + low + high, ends + here + there
     for c in range(nc):
         s, is_open = slack(p, c, x), p.open[c]
@@ -472,8 +510,9 @@ def measure(p, nc, nb):
 
 
 @kernel
-def assemble(p, n, nf, nc, first, size, nb, added, alone):
-    """The matrix and its factors. `alone`: without inequalities, but with `added` on the diagonal."""
+def assemble(p, n, nf, nc, first, size, nb, added, alone, turned):
+    """The matrix and its factors. `alone`: without inequalities, but with `added` on the diagonal. `turned`: forces along
+    the axes of their barriers."""
     K, H, o = p.system, p.hessian, zero(p.system)
     for i in range(n):
         for j in range(i // 4 * 4, first, 4):
@@ -511,7 +550,9 @@ def assemble(p, n, nf, nc, first, size, nb, added, alone):
             st(K, at, select(less(0.5, held), ld(K, at), -1.0 / maximum(stiff, lift(1e-25, o)) - p.give[j]))
     for c in range(nc):
         a, b, z, is_open = p.fx[c], p.fy[c], p.fz[c], p.open[c]
-        if not alone:
+        if turned > 0:
+            turn_block(p, c, size)
+        elif not alone:
             B = barrier_block(p.mu[c], p.scaling[c])
             add(K, a * size + a, B.xx * is_open)
             add(K, b * size + b, B.yy * is_open)
@@ -520,6 +561,46 @@ def assemble(p, n, nf, nc, first, size, nb, added, alone):
             add(K, min(a, z) * size + max(a, z), B.xz * is_open)
             add(K, min(b, z) * size + max(b, z), B.yz * is_open)
     factor(K, size, first, size, vector(p, INVERSE, size), LEAST)
+
+
+@kernel
+def turn_block(p, c, size):
+    """A force's rows and columns along its axes, and its barrier: beside that, little is left of what H knows of the other
+    axes unless they are those of the system."""
+    K, a, b, z = p.system, p.fx[c], p.fy[c], p.fz[c]
+    R, B = barrier_axes(p.mu[c], p.scaling[c], p.open[c], p.held[z])
+    p.axes[c] = R
+    for j in range(size):
+        if j != a and j != b and j != z:
+            k, e, i = upper_place(a, j, size), upper_place(b, j, size), upper_place(z, j, size)
+            found = R @ Vec3(ld(K, k), ld(K, e), ld(K, i))
+            st(K, k, found.x)
+            st(K, e, found.y)
+            st(K, i, found.z)
+    ab, az, bz = ld(K, upper_place(a, b, size)), ld(K, upper_place(a, z, size)), ld(K, upper_place(b, z, size))
+    aa, bb, zz = ld(K, a * size + a), ld(K, b * size + b), ld(K, z * size + z)
+    M = R @ Mat3(aa, ab, az, ab, bb, bz, az, bz, zz) @ transpose(R)
+    st(K, a * size + a, M.xx + B.xx)
+    st(K, b * size + b, M.yy + B.yy)
+    st(K, z * size + z, M.zz + B.zz)
+    st(K, upper_place(a, b, size), M.xy + B.xy)
+    st(K, upper_place(a, z, size), M.xz + B.xz)
+    st(K, upper_place(b, z, size), M.yz + B.yz)
+
+
+@kernel
+def upper_place(i, j, size):
+    return min(i, j) * size + max(i, j)
+
+
+@kernel
+def turn_forces(p, nc, d, back):
+    """Forces in d along the axes of their barriers; or `back`."""
+    for c in range(nc):
+        a, b, z, R = p.fx[c], p.fy[c], p.fz[c], p.axes[c]
+        f = Vec3(ld(d, a), ld(d, b), ld(d, z))
+        f = turn_back(R, f) if back else R @ f
+        d[a], d[b], d[z] = f.x, f.y, f.z
 
 
 @kernel
@@ -558,7 +639,7 @@ def cone_pull(p, c, target):
 
 
 @kernel
-def find_step(p, n, nf, nc, first, size, nb, target):
+def find_step(p, n, nf, nc, first, size, nb, target, turned):
     """Newton's step towards products s z of `target`."""
     o = zero(p.system)
     x, g, d, l = vector(p, PLACE, size), vector(p, SLOPE, size), vector(p, STEP, size), vector(p, PULL, size)
@@ -582,7 +663,11 @@ def find_step(p, n, nf, nc, first, size, nb, target):
             add(d, p.fx[c], f.y * p.open[c])
             add(d, p.fy[c], f.z * p.open[c])
             add(d, p.fz[c], f.x * p.mu[c] * p.open[c])
+    if turned > 0:
+        turn_forces(p, nc, d, False)
     solve(p, size, d)
+    if turned > 0:
+        turn_forces(p, nc, d, True)
     for k in range(nb):
         j = p.bounded[k]
         if j >= first:
@@ -628,6 +713,15 @@ def reach(p, nc, size, nb, target):
 
 
 @kernel
+def forget_second(p, nc, nb):
+    o = zero(p.system)
+    for k in range(nb):
+        p.second_below[p.bounded[k]], p.second_above[p.bounded[k]] = o, o
+    for c in range(nc):
+        p.second[c] = Vec3(o, o, o)
+
+
+@kernel
 def room(p, nc, size, first, nb, d):
     """How much of a change of x stays inside, up to all of it; 0 of one that is not finite."""
     o, x = zero(p.system), vector(p, PLACE, size)
@@ -636,17 +730,25 @@ def room(p, nc, size, first, nb, d):
         j = p.bounded[k]
         if j < first:
             low, high, ds = to_lower(p, j, ld(x, j)), to_upper(p, j, ld(x, j)), ld(d, j)
-            nearest_low, nearest_high = low + 1.0 - p.has_lower[j], high + 1.0 - p.has_upper[j]
+            nearest_low, nearest_high = low + (1.0 - p.has_lower[j]), high + (1.0 - p.has_upper[j])
             longest = maximum(longest, -ds * p.has_lower[j] / nearest_low)
             longest = maximum(longest, ds * p.has_upper[j] / nearest_high)
     for c in range(nc):
         s = slack(p, c, x)
-        s = Vec3(s.x + 1.0 - p.open[c], s.y, s.z)
+        s = Vec3(s.x + (1.0 - p.open[c]), s.y, s.z)
         longest = maximum(longest, way_out(inverted(s, p.unit[0]), slack(p, c, d)) * p.open[c])
     share = minimum(lift(1.0, o), NEARLY / maximum(longest, lift(NOTHING, o)))
     for i in range(size):
         share = select(less(fabs(ld(d, i)), lift(ENDLESS, o)), share, o)
     return share
+
+
+@kernel
+def keep_change(p, first, size, length):
+    """It may be too small to be seen in x, but not in what depends on it."""
+    d, change = vector(p, STEP, size), vector(p, CHANGE, size)
+    for i in range(first):
+        change[i] = select(less(0.0, length), length * ld(d, i), 0.0 * length)
 
 
 @kernel

@@ -20,17 +20,16 @@ from __future__ import annotations
 from saltus.control.cholesky import dot, padded, total
 from saltus.control.cones import NOTHING
 from saltus.control.interior_point import (
+    CHANGE,
     ENDLESS,
     PLACE,
     PROGRAM,
     PULL,
+    REST,
     SLOPE,
     STEP,
     find_unit,
     minimise,
-    room,
-    solve,
-    times_hessian,
     vector,
 )
 from saltus.control.quadratic_program import DEADLINE, EMPTY, INFEASIBLE, MAX_ITERATIONS, PROBLEM, SOLVED, TABLES
@@ -65,8 +64,11 @@ from saltus.kernel import (
 )
 from saltus.spatial.algebra import Vec3
 
-REFINED, WELL = 3, 10.0
-"""How often solutions are refined, at most; and how much better than the tolerance they should be before that."""
+FAR = 1e-3
+"""The share of what is there by which a step is long."""
+
+SHARED = 2
+"""How often what is left of slopes is shared out."""
 
 SURE = 1e-6
 """The share by which equalities are missed that cannot be met."""
@@ -84,8 +86,8 @@ def _reduced_program(
     """`options`: the most iterations, and ticks of the clock / 1024; `limits`: the tolerance."""
     n, m, nc, cones, begun = tree.sn, tree.sm, tree.sk, tree.cone, ticks()
     find_unit(w)
-    free, bounded = order_columns(w, n, lower, upper, cones, nc)
-    steps, alone, unbounded = eliminate(w, n, m, A, b, free, bounded)
+    free, bounded, loaded = order_columns(w, n, lower, upper, cones, friction, nc)
+    steps, alone, unbounded = eliminate(w, n, m, A, b, free, bounded, loaded)
     left = n - steps
     first = padded(left)
     rows, taken, operations = keep_rows(w, n, m, unbounded, steps, first, lower, upper)
@@ -99,16 +101,12 @@ def _reduced_program(
     for j in range(n):
         scale = maximum(scale, fabs(ld(c, j)))
     warm = start_x is not None
-    count, _, _, _, late, nb = minimise(w, left, rows, nc, warm, scale, tolerance, options[0], begun, options[1] * 1024)
-    put_together(w, n, m, steps, alone, A, b, x)
-    fill_multipliers(w, n, nc, unbounded, steps, first, cones, z)
-    for turn in range(REFINED + 1):
-        accuracy = scale * tolerance * 1e-3
-        find_multipliers(w, n, m, nc, steps, operations, alone, first, size, cones, Q, c, A, x, y, z, accuracy)
-        if turn == REFINED or not some(less(tolerance, WELL * unsettled(w, n, c, z))):
-            break
-        refine(w, n, nc, nb, unbounded, steps, first, size, x, z)
-        meet_equalities(w, n, m, steps, alone, A, b, x)
+    given = n, m, steps, unbounded, operations, alone, Q, c, A, b, x, y, z, scale * tolerance * 1e-3
+    count, _, _, _, late, _ = minimise(
+        w, left, rows, nc, warm, scale, tolerance, options[0], begun, options[1] * 1024, evaluate, given
+    )
+    fill_multipliers(w, n, nc, steps, cones, z)
+    share_slope(w, n, m, steps, operations, alone, first, size, A, c, y, z, tolerance)
     st(report, 0, count)
     judge(w, n, m, nc, cones, Q, c, A, b, friction, lower, upper, tolerance, late, x, y, z, report)
 
@@ -197,23 +195,57 @@ def add_row(A, i, n, factor, x):
 
 
 @kernel
-def fill_multipliers(w, n, nc, unbounded, steps, first, cones, z):
-    """z of bounds and cones."""
+def evaluate(w, left, rows, first, size, exact, given):
+    """The slope along what is left, by the numbers that were given: x by the variables at hand, and y by the slope along
+    those that were taken out, multipliers of bounds counted; the largest part of slopes, and of the costs. Rows are where these are."""
+    n, m, steps, unbounded, operations, alone, Q, c, A, b, x, y, z, accuracy = given
+    E, row, place, pull = w.eliminated, stride(n), vector(w, PLACE, size), vector(w, PULL, size)
+    slope = vector(w, SLOPE, size)
+    if exact > 1 and not has_moved(w, left, size):
+        for k in range(steps, n):
+            x[w.order[k]] = ld(place, k - steps)
+        for s in range(steps):
+            change = along(tail(E, w.pivot_row[s] * row + steps), vector(w, CHANGE, size), left)
+            x[w.order[s]] = ld(x, w.order[s]) - change
+    else:
+        put_together(w, n, m, steps, alone, A, b, x)
     for j in range(n):
         z[j] = zero(w.system)
     for s in range(unbounded, steps):
-        r = first + s - unbounded
-        z[w.order[s]] = w.above[r] - w.below[r]
-    for k in range(steps, n):
-        z[w.order[k]] = w.above[k - steps] - w.below[k - steps]
-    for k in range(nc):
-        f, a, b, j = w.reaction[k], cones[3 * k], cones[3 * k + 1], cones[3 * k + 2]
-        z[a], z[b], z[j] = ld(z, a) - f.y, ld(z, b) - f.z, ld(z, j) - w.mu[k] * f.x
+        r, v = first + s - unbounded, w.order[s]
+        pull[r] = w.above[r] - w.below[r]
+        z[v] = ld(pull, r)
+    taken = steps - unbounded
+    for r in range(taken, rows):  # with the work of what they cost
+        slope[first + r] = dot(tail(w.general, r * first), place, first)
+        off = ld(slope, first + r) - w.lower[first + r]
+        vector(w, REST, size)[first + r] = ld(pull, first + r) + w.stiff[r - taken] * off
+    find_multipliers(w, n, m, steps, operations, alone, first, size, Q, c, A, x, y, z, accuracy)
+    for k in range(left):
+        slope[k] = w.slope[w.order[steps + k]]
+    for r in range(taken):
+        s = unbounded + r
+        slope[first + r] = ld(x, w.order[s]) - ld(E, w.pivot_row[s] * row + n)
+    steep, bent, linear = lift(1e-30, zero(w.system)), zero(w.system), zero(w.system)
+    for j in range(n):
+        steep = maximum(steep, maximum(fabs(ld(c, j)), maximum(fabs(ld(w.bent, j)), fabs(ld(w.pulled, j)))))
+        bent, linear = bent + fabs(ld(x, j) * ld(w.bent, j)), linear + fabs(ld(x, j) * ld(c, j))
+    return steep, maximum(bent, linear)
 
 
 @kernel
-def find_multipliers(w, n, m, nc, steps, operations, alone, first, size, cones, Q, c, A, x, y, z, accuracy):
-    """y from the slope along the variables that were taken out; z of what is held; and what is left of the `slope`."""
+def has_moved(w, left, size):
+    """Whether the last step went so far that equalities are to be met anew. What else rounding leaves of them is all the same
+    to them, but not to slopes."""
+    far, most = zero(w.system), zero(w.system)
+    for k in range(left):
+        far, most = maximum(far, fabs(ld(vector(w, CHANGE, size), k))), maximum(most, fabs(ld(w.vector, k)))
+    return some(less(FAR * most, far))
+
+
+@kernel
+def find_multipliers(w, n, m, steps, operations, alone, first, size, Q, c, A, x, y, z, accuracy):
+    """y from the slope along the variables that were taken out; and the `slope` with it."""
     for i in range(n):
         curved = row_times(Q, i, n, x)
         st(w.slope, i, ld(c, i) + curved)
@@ -225,7 +257,7 @@ def find_multipliers(w, n, m, nc, steps, operations, alone, first, size, cones, 
             j = w.order[w.taken[i]]
             st(w.right, i, -ld(w.slope, j) - ld(z, j))
         elif w.kept[i] >= 0:
-            st(w.right, i, ld(vector(w, PULL, size), first + w.kept[i]))
+            st(w.right, i, ld(vector(w, REST, size), first + w.kept[i]))
     backward(w, m, operations, alone)
     for i in range(m):
         y[i] = ld(w.right, i)
@@ -243,56 +275,67 @@ def find_multipliers(w, n, m, nc, steps, operations, alone, first, size, cones, 
         for i in range(m):
             y[i] = ld(y, i) + ld(w.right, i)
             add_row(A, i, n, ld(w.right, i), w.pulled)
+    for j in range(n):
+        st(w.slope, j, ld(w.slope, j) + ld(w.pulled, j))
+
+
+@kernel
+def fill_multipliers(w, n, nc, steps, cones, z):
+    """z of bounds and cones, that of what is held such that nothing is left of the slope; and what is left of all."""
     for k in range(steps, n):
         j = w.order[k]
-        z[j] = select(less(0.5, w.held[k - steps]), -ld(w.slope, j) - ld(w.pulled, j), ld(z, j))
+        z[j] = select(less(0.5, w.held[k - steps]), -ld(w.slope, j), w.above[k - steps] - w.below[k - steps])
+    for k in range(nc):
+        f, a, b, j = w.reaction[k], cones[3 * k], cones[3 * k + 1], cones[3 * k + 2]
+        z[a], z[b] = add_unless_held(w, a, steps, z, -f.y), add_unless_held(w, b, steps, z, -f.z)
+        z[j] = add_unless_held(w, j, steps, z, -w.mu[k] * f.x)
     for j in range(n):
-        st(w.slope, j, ld(w.slope, j) + ld(w.pulled, j) + ld(z, j))
+        st(w.slope, j, ld(w.slope, j) + ld(z, j))
 
 
 @kernel
-def unsettled(w, n, c, z):
-    """What is left of the slope, as a share of what there is for sure."""
-    steep, most = zero(w.system), lift(1e-30, zero(w.system))
+def share_slope(w, n, m, steps, operations, alone, first, size, A, c, y, z, tolerance):
+    """What is left of the slope, all of it along variables that were not taken out, given by y in small parts to those that
+    were: where these depend on others by large numbers it stems from the rounding of their own places."""
+    E, row, left, steep, most = w.eliminated, stride(n), n - steps, zero(w.system), lift(1e-30, zero(w.system))
     for j in range(n):
         steep = maximum(steep, fabs(w.slope[j]))
-        most = maximum(most, maximum(fabs(ld(c, j)), fabs(ld(z, j))))
-    return steep / most
+        most = maximum(most, maximum(fabs(ld(c, j)), maximum(fabs(ld(w.bent, j)), fabs(ld(z, j)))))
+    if some(less(tolerance * most, steep)):
+        clear_right(w, m)
+        d = vector(w, STEP, size)
+        for k in range(size):
+            d[k] = w.slope[w.order[steps + k]] if k < left else zero(w.system)
+        for turn in range(SHARED):
+            for s in range(steps):
+                i = w.pivot_row[s]
+                T = tail(E, i * row + steps)
+                part = -along(T, d, left) / (1.0 + along(T, T, left))
+                add_row(T, 0, left, part, d)
+                st(w.right, i, ld(w.right, i) + part)
+            for i in range(m):
+                if w.kept[i] >= 0:
+                    F = tail(w.general, w.kept[i] * first)
+                    part = -dot(F, d, first) / (dot(F, F, first) + NOTHING)
+                    add_row(F, 0, first, part, d)
+                    st(w.right, i, ld(w.right, i) + part)
+        backward(w, m, operations, alone)
+        for j in range(n):
+            st(w.slope, j, ld(w.slope, j) - ld(w.pulled, j))
+        for i in range(m):
+            y[i] = ld(y, i) + ld(w.right, i)
+            add_row(A, i, n, ld(w.right, i), w.pulled)
+        for j in range(n):
+            st(w.slope, j, ld(w.slope, j) + ld(w.pulled, j))
+        for k in range(steps, n):
+            j, held = w.order[k], w.held[k - steps]
+            z[j] = ld(z, j) - held * ld(w.slope, j)
+            st(w.slope, j, (1.0 - held) * ld(w.slope, j))
 
 
 @kernel
-def refine(w, n, nc, nb, unbounded, steps, first, size, x, z):
-    """A last step of Newton's method, for what rounding has left in H: by the slope of the problem as it was given. It may be
-    too small to be seen in x_N, but not in all of x_B."""
-    E, row, o, left = w.eliminated, stride(n), zero(w.system), n - steps
-    d, ahead = vector(w, STEP, size), vector(w, SLOPE, size)
-    for k in range(size):
-        d[k] = -w.slope[w.order[steps + k]] if k < left else o
-    for s in range(unbounded, steps):
-        there = ld(vector(w, PLACE, size), first + s - unbounded) + ld(E, w.pivot_row[s] * row + n)
-        d[first + s - unbounded] = there - ld(x, w.order[s])
-    solve(w, size, d)
-    share = room(w, nc, size, first, nb, d)
-    for k in range(size):
-        d[k] = select(less(o, share), ld(d, k) * share, o)
-    for k in range(first):
-        vector(w, PLACE, size)[k] = ld(vector(w, PLACE, size), k) + ld(d, k)
-        ahead[k] = o
-    times_hessian(w, left, first, d, ahead)
-    for k in range(left):
-        j = w.order[steps + k]
-        bent = w.slope[j] + ld(ahead, k)
-        for s in range(unbounded, steps):
-            r = first + s - unbounded
-            bent = bent + ld(w.general, (s - unbounded) * first + k) * ld(d, r)
-        x[j] = ld(x, j) + ld(d, k)
-        z[j] = select(less(o, fabs(ld(z, j))), ld(z, j) - bent, o)
-    for s in range(steps):
-        x[w.order[s]] = ld(x, w.order[s]) - along(tail(E, w.pivot_row[s] * row + steps), d, left)
-        if s >= unbounded:
-            z[w.order[s]] = ld(z, w.order[s]) + ld(d, first + s - unbounded)
-    for k in range(first, size):
-        vector(w, PULL, size)[k] = ld(vector(w, PULL, size), k) + ld(d, k)
+def add_unless_held(w, j, steps, z, x):
+    return ld(z, j) + x * (1.0 - w.held[w.position[j] - steps])
 
 
 @kernel

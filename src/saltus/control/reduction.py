@@ -23,7 +23,7 @@ O(n^3).
 from __future__ import annotations
 
 from saltus.control.cholesky import dot, padded, total
-from saltus.control.interior_point import COST, DOUBLE, ENDLESS, LINEAR, vector
+from saltus.control.interior_point import COST, DOUBLE, ENDLESS, LINEAR, NO_FRICTION, vector
 from saltus.kernel import (
     Layout,
     Quad,
@@ -46,14 +46,18 @@ SMALL = 1e5
 """Entries of a row below so many roundings of its largest ones, those at the beginning and those taken off, are zero; in single
 precision a hundredth of it."""
 
-FREE, BOUNDED, LAST = range(3)
+STIFF = 1e-4
+
+FREE, BOUNDED, LOADED, FIXED = range(4)
 
 LEAST_PIVOT = 0.1
 """The share of its row's largest entry that is enough to be taken out."""
 
-FAIR, POOR = 1e-4, 1e-7
-"""The shares of what its row has seen that an entry must have to be taken out: as it comes; as the best of all rows. What is
-taken out is divided by it, and others grow."""
+FAIR, FEW = 1e-4, 1e-7
+"""The shares of what its row has seen that an entry must have to be taken out: as it comes; as the best of all rows."""
+
+POOR = 1e-2
+"""And of what is left of its row, if it has bounds: others grow by as much, and the row may as well stay one."""
 
 ALONE = 1e-3
 """The share of its row's largest entry that a variable must have to be taken for standing in it alone."""
@@ -65,8 +69,8 @@ REDUCTION = Layout(
     nrw={"waiting": None},
     nrr={"right": None},
     nrg={"curved": None},
-    nrc={"order": int, "position": int, "listed": int, "start": int, "share": None},
-    nrm={"pivot_row": int, "taken": int, "kept": int, "biggest": None, "inverse_pivot": None},
+    nrc={"order": int, "position": int, "listed": int, "start": int, "share": None, "fixed": None},
+    nrm={"pivot_row": int, "taken": int, "kept": int, "biggest": None, "stiff": None, "inverse_pivot": None},
 )
 
 
@@ -91,19 +95,27 @@ def stride(n):
 
 
 @kernel
-def order_columns(w, n, lower, upper, cones, nc):
-    """Free variables first, then those with bounds, then those in cones or without a choice; how many of the first, and of
-    the first two sorts."""
+def order_columns(w, n, lower, upper, cones, friction, nc):
+    """Free variables first, then those with bounds, those in cones, and those without a choice; how many of the first, of the
+    first two and of the first three sorts. What has no choice in all lanes is `fixed`."""
+    o = zero(w.eliminated)
     for j in range(n):
         low, high = ld(lower, j), ld(upper, j)
         ends = maximum(low + ENDLESS, ENDLESS - high)
-        w.position[j] = FREE if not some(less(0.0, ends)) else BOUNDED if some(less(low, high)) else LAST
-    for k in range(3 * nc):
-        w.position[cones[k]] = LAST
+        w.position[j] = FREE if not some(less(0.0, ends)) else BOUNDED if some(less(low, high)) else FIXED
+        w.fixed[j] = low
+    for c in range(nc):
+        a, e, j = cones[3 * c], cones[3 * c + 1], cones[3 * c + 2]
+        low, high = maximum(ld(lower, j), o), ld(upper, j)
+        is_open = some(less(o, select(less(NO_FRICTION, ld(friction, c)), high, o)))
+        w.position[a], w.fixed[a] = LOADED if is_open else FIXED, o
+        w.position[e], w.fixed[e] = LOADED if is_open else FIXED, o
+        w.position[j], w.fixed[j] = LOADED if some(less(low, high)) else FIXED, low
     free = append(w, n, FREE, 0)
     bounded = append(w, n, BOUNDED, free)
-    append(w, n, LAST, bounded)
-    return free, bounded
+    loaded = append(w, n, LOADED, bounded)
+    append(w, n, FIXED, loaded)
+    return free, bounded, loaded
 
 
 @kernel
@@ -117,11 +129,11 @@ def append(w, n, sort, count):
 
 
 @kernel
-def eliminate(w, n, m, A, b, free, bounded):
+def eliminate(w, n, m, A, b, free, bounded, loaded):
     """Gauss and Jordan. How many rows were taken; by variables that stand in them alone; by free ones."""
     row, o = stride(n), zero(w.eliminated)
     for i in range(m):
-        copy_row(w, n, row, i, A, b)
+        copy_row(w, n, row, i, A, b, loaded)
         for k in range(0, padded(m), 4):
             st(w.waiting, i * padded(m) + k, quad(w.waiting, o, o, o, o))
     find_small(w)
@@ -140,16 +152,16 @@ def eliminate(w, n, m, A, b, free, bounded):
                 swap(w, m, row, steps, k)
                 take(w, m, row, alone, steps, i, n)
                 steps = steps + 1
-    unbounded = take_best(w, m, row, alone, steps, free, n)
-    steps = take_best(w, m, row, alone, unbounded, bounded, n)
+    unbounded = take_best(w, m, row, alone, steps, free, n, FAIR)
+    steps = take_best(w, m, row, alone, unbounded, bounded, n, POOR)
     for s in range(alone):
         finish_row(w, m, row, alone, steps, w.pivot_row[s])
     return steps, alone, unbounded
 
 
 @kernel
-def copy_row(w, n, row, i, A, b):
-    """A row with columns in order, four at a time where they are neighbours in A as well."""
+def copy_row(w, n, row, i, A, b, loaded):
+    """A row with columns in order, four at a time where they are neighbours in A as well; what is fixed on the right side."""
     E, o, k = w.eliminated, zero(w.eliminated), 0
     while k < n:
         j = w.order[k]
@@ -161,8 +173,11 @@ def copy_row(w, n, row, i, A, b):
             k = k + 1
     for j in range(n, row):
         st(E, i * row + j, o)
-    w.biggest[i], w.taken[i] = size_of(tail(E, i * row), row), -1
-    st(E, i * row + n, ld(b, i))
+    w.biggest[i], w.taken[i], there = size_of(tail(E, i * row), row), -1, ld(b, i)
+    for k in range(loaded, n):
+        there = there - ld(E, i * row + k) * w.fixed[w.order[k]]
+        st(E, i * row + k, o)
+    st(E, i * row + n, there)
 
 
 @kernel
@@ -201,7 +216,7 @@ def last_entry(w, row, i, first, end):
 
 
 @kernel
-def take_best(w, m, row, alone, steps, end, n):
+def take_best(w, m, row, alone, steps, end, n, least):
     """Rows that are left, by variables before `end`, that first whose entry is largest beside what the row has seen; how many
     have been taken then."""
     searching = True
@@ -209,7 +224,7 @@ def take_best(w, m, row, alone, steps, end, n):
         best, found, column = zero(w.eliminated), -1, -1
         for i in range(m):
             if w.taken[i] < 0:
-                k, share = largest_entry(w, row, i, steps, end)
+                k, share = largest_entry(w, row, i, steps, end, n, least)
                 if k >= 0 and some(less(best, share)):
                     best, found, column = maximum(best, share), i + 0, k
         searching = column >= 0
@@ -236,16 +251,20 @@ def only_row(w, m, row, k):
 
 
 @kernel
-def largest_entry(w, row, i, first, end):
-    """The column of the largest entry of a row in a range, -1 if that is too little in some lane; and its share."""
+def largest_entry(w, row, i, first, end, n, least):
+    """The column of the largest entry of a row in a range, -1 if that is too little in some lane; and its share of what the
+    row has seen. `least`: of what is left of it."""
     E, best, found, share = w.eliminated, zero(w.eliminated), -1, zero(w.eliminated)
     for k in range(first, end):
         x = fabs(ld(E, i * row + k))
         if some(less(best, x)):
             best, found = maximum(best, x), k + 0
     if found >= 0:
-        share = fabs(ld(E, i * row + found)) / w.biggest[i]
-        if some(less(share, maximum(w.small[0], POOR + share * 0.0))):
+        for k in range(end, n):
+            best = maximum(best, fabs(ld(E, i * row + k)))
+        entry = fabs(ld(E, i * row + found))
+        share = entry / w.biggest[i]
+        if some(less(share, maximum(w.small[0], FEW + share * 0.0))) or some(less(entry, least * best)):
             found = -1
     return found, share
 
@@ -419,7 +438,8 @@ def stiffen(w, left, taken, rows, first, size):
         squares = most * 0.0 + 1e-30
         for i in range(left):
             squares = squares + ld(F, r * first + i) * ld(F, r * first + i)
-        cost = most / squares
+        cost = STIFF * most / squares
+        w.stiff[r - taken] = cost
         w.base[0] = w.base[0] + 0.5 * cost * w.lower[first + r] * w.lower[first + r]
         for i in range(left):
             entry = cost * ld(F, r * first + i)
@@ -460,6 +480,7 @@ def reduce_cost(w, n, m, steps, first, size, Q, c):
     for j in range(n - steps):
         h[j] = ld(h, j) + ld(linear, j)
     w.base[0], w.base_cost[0] = base + base_cost, base_cost
+    w.trifle[0] = o
     for i in range(first):
         for j in range(i):
             st(H, i * first + j, ld(H, j * first + i))

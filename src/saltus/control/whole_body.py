@@ -65,6 +65,9 @@ ROUNDED = 100.0
 SLIGHT = 1.0
 """A torque that is next to nothing [N m, N]: slopes are never seen as shares of less than it costs."""
 
+TRIFLE = 1e-6
+"""The share of what tasks cost while nothing pushes that is as good as nothing."""
+
 LIMIT_WEIGHT = 1e6
 """Of what accelerations miss their limits by."""
 
@@ -133,7 +136,7 @@ def _whole_body(
         rows = fill_program(tree, q, v, active, friction, wanted, level, w, n, first, row)
         counted, dual, rest, gap, stopped, _ = minimise(
             w, n, rows, tree.mc, level > 0, steepness(tree, w, n, first, rows), ld(limits, 0), options[0], begun,
-            options[1] * 1024,
+            options[1] * 1024, None, None,
         )  # fmt: skip
         count, late = count + counted, maximum(late, stopped)
         left = maximum(left, maximum(dual, maximum(rest, gap)))
@@ -338,7 +341,8 @@ def fill_program(tree, q, v, active, friction, wanted, level, w, n, first, row):
             st(H, i * first + j, ld(H, j * first + i))
     for i in range(first):
         vector(w, COST, first + padded(rows))[i] = o
-    w.base[0], w.base_cost[0] = missed_at_rest(tree, w, first, row, level), o
+    at_rest = missed_at_rest(tree, w, first, row, level)
+    w.base[0], w.base_cost[0], w.trifle[0] = at_rest, o, TRIFLE * at_rest
     for k in range(limits):
         limited = w.near[k]
         j, dof = first + k, tree.limited[limited]
