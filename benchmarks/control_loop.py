@@ -94,7 +94,7 @@ def harassed_robot(name: str) -> tuple[Harassed, Any, sl.Simulator, float]:
         control = controller(walker, "z", weaker(robot), copies=2)
         brain.stand = Harassed(controller(walker, "xyz", weaker(robot), copies=2))
     else:
-        brain, friction, period = trot.Trot((0.5, 0.0)), trot.FRICTION, trot.PERIOD
+        brain, friction, period = trot.Trot((0.5, 0.0), step=0.34, shared=0.12), trot.FRICTION, trot.PERIOD
         robot = brain.robot
         control = trot.controller(weaker(robot), copies=2)
     judge = Harassed(control)

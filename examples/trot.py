@@ -23,7 +23,7 @@ Array = NDArray[np.float64]
 
 PERIOD = 1e-3  # s between commands
 FRICTION = 0.7
-STEP, SHARED = 0.32, 0.1  # s that a diagonal carries, of which it shares at either end
+STEP, SHARED = 0.3, 0.08  # s that a diagonal carries, of which it shares at either end
 CLEARANCE = 0.08  # m
 GATHERING, STANDING = 1.5, 0.5  # s to come up to speed, and before
 PUSH, WHEN = 0.3, 4.0  # m/s, s
@@ -46,7 +46,8 @@ def controller(robot: sl.Model, copies: int = 1) -> sl.OperationalSpaceControl:
 class Trot:
     """From time and state to torques: `speed` (2,) along x and y [m/s]."""
 
-    def __init__(self, speed: tuple[float, float]) -> None:
+    def __init__(self, speed: tuple[float, float], step: float = STEP, shared: float = SHARED) -> None:
+        self.step, self.shared = step, shared  # s
         self.robot, self.feet = sl.load_robot("quadruped"), sl.robot_frames("quadruped").feet
         self.control = controller(self.robot)
         self.record, self.speed = Record(self.control), np.array(speed)
@@ -66,27 +67,27 @@ class Trot:
         speed = self.speed * np.clip(since / GATHERING, 0.0, 1.0)
         self.wanted[:2] += PERIOD * speed
         self.wanted[:2] = center[:2] + np.clip(self.wanted[:2] - center[:2], -0.1, 0.1)
-        step, into = divmod(since, STEP)
+        step, into = divmod(since, self.step)
         down = np.ones(4)
         targets = dict(zip(self.feet, places, strict=True))
         if since >= 0:
             moving = (1, 2) if int(step) % 2 else (0, 3)  # left front with right hind, and the others
-            if into < SHARED:
+            if into < self.shared:
                 self.start[list(moving)] = [places[k] for k in moving]
                 down[list(moving)] = 0.0 if into > 0 else 1.0
             else:
-                share = (into - SHARED) / (STEP - SHARED)
+                share = (into - self.shared) / (self.step - self.shared)
                 down[list(moving)] = 0.0
                 for k in moving:
-                    ahead = 0.5 * STEP * velocity[:2] + np.sqrt(center[2] / GRAVITY) * 0.5 * (velocity[:2] - speed)
+                    ahead = 0.5 * self.step * velocity[:2] + np.sqrt(center[2] / GRAVITY) * 0.5 * (velocity[:2] - speed)
                     end = np.array(
-                        [*(center[:2] + self.hips[k, :2] + ahead + velocity[:2] * (STEP - into)), self.places[k, 2]]
+                        [*(center[:2] + self.hips[k, :2] + ahead + velocity[:2] * (self.step - into)), self.places[k, 2]]
                     )
-                    way = swing(self.start[k], end, CLEARANCE, share, STEP - SHARED)
+                    way = swing(self.start[k], end, CLEARANCE, share, self.step - self.shared)
                     rates = np.zeros((2, 6))
                     rates[:, :3] = way.velocity, way.acceleration
                     targets[self.feet[k]] = sl.Target(way.position, *rates)
-        self.loads = sl.ramped(self.loads, down, PERIOD, SHARED)
+        self.loads = sl.ramped(self.loads, down, PERIOD, self.shared)
         com = sl.Target(self.wanted, np.array([*speed, 0.0]))
         return self.record.keep(t, self.control(q, v, com=com, base=LEVEL, active=self.loads, **targets))
 
@@ -105,7 +106,7 @@ def trot(seconds: float = 10.0, speed: float = 0.5, push: float = PUSH) -> tuple
 def main(seconds: float, speed: float, push: float, folder: Path, view: bool) -> None:
     folder.mkdir(exist_ok=True)
     motion, brain = trot(seconds, speed, push)
-    end, settled = motion.q[-1, :2], motion.t >= STANDING + GATHERING
+    end, settled = motion.q[-1, :2], motion.t >= min(STANDING + GATHERING, seconds / 2)
     status = brain.record.all("status")
     print(
         f"quadruped: {'falls' if motion.fallen.any() else 'trots'} {end[0]:.2f} m in {seconds:g} s "

@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,9 +86,11 @@ def controller(walker: Walker, axes: str, robot: sl.Model | None = None, copies:
     tasks = [
         sl.CenterOfMassTask(axes=axes, kp=50, kd=10, weight=10),
         sl.FrameTask("pelvis", position="", kp=200, kd=20, weight=(2, 4, 2)),
+        *(sl.FrameTask(foot, orientation="", kp=200, kd=20, weight=4) for foot in feet),
         *(
             sl.FrameTask(
-                foot, orientation="yz", reference="local", kp=(200, 200, 200, 400, 100), kd=20, weight=(4, 4, 4, 1, 0.5)
+                foot, position="", orientation="yz", reference="local", kp=(400, 100), kd=20, weight=(1, 0.5),
+                name=f"{foot}_turn",
             )
             for foot in feet
         ),
@@ -135,7 +138,8 @@ class Walk:
         speed = self.speed * min(1.0, t / walker.gathering)
         self.wanted = self.wanted + speed * PERIOD
         speed = speed + np.clip(walker.homing * (self.wanted - center[:2]), -0.3, 0.3)
-        targets = {f"{side}_sole": sl.Target((LEVEL, sole)) for side, sole in zip(SIDES, soles, strict=True)}
+        targets: dict[str, Any] = {f"{side}_sole": sole for side, sole in zip(SIDES, soles, strict=True)}
+        targets |= {f"{side}_sole_turn": LEVEL for side in SIDES}
         if since < walker.double:
             self.start[other] = soles[other]
         else:
@@ -150,7 +154,7 @@ class Walk:
             )
             rates = np.zeros((2, 6))
             rates[:, :3] = way.velocity, way.acceleration
-            targets[f"{SIDES[other]}_sole"] = sl.Target((LEVEL, way.position), *rates)
+            targets[f"{SIDES[other]}_sole"] = sl.Target(way.position, *rates)
         down = np.repeat([stance == 0, stance == 1], 2)
         self.loads = sl.ramped(self.loads, down, PERIOD, walker.double)
         com = np.array([*center[:2], self.height])

@@ -9,13 +9,14 @@ from __future__ import annotations
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 import saltus as sl
-from examples import constrained, pile, slip, staircase
+from examples import balance, constrained, pile, slip, staircase, trot, walk
 from tests.view.browser import launched, opened
 
 FIGURES = Path(__file__).parents[1] / "docs" / "figures"
@@ -92,6 +93,29 @@ def piled() -> dict[str, Any]:
     return {"model": motion.simulator.model, "q": motion.q[-1], "terrain": pile.tray()}
 
 
+def walking(name: str, seconds: float, speed: float) -> dict[str, Any]:
+    """A biped at five times of its walk."""
+    motion, _ = walk.walk(name, seconds, speed)
+    q = motion.q[np.searchsorted(motion.t, np.linspace(0.4 * seconds, seconds, 5))]
+    return {"model": motion.simulator.model, "q": q[:, None], "terrain": sl.Ground(), "layout": "overlay"}
+
+
+def trotting() -> dict[str, Any]:
+    """A quadruped at four times of its trot."""
+    motion, _ = trot.trot(6.0, speed=0.8)
+    q = motion.q[np.searchsorted(motion.t, [1.9, 3.2, 4.5, 5.8])]
+    return {"model": motion.simulator.model, "q": q[:, None], "terrain": sl.Ground(), "layout": "overlay"}
+
+
+def on_one_foot() -> dict[str, Any]:
+    """A humanoid on its left foot, with the forces that its controller wants there."""
+    motion, brain = balance.balance("one_foot", 5.0)
+    command = brain.record.commands[-1]
+    forces = np.array([command.forces[:4].sum(axis=0)])
+    robot = motion.simulator.model
+    return {"model": robot, "q": motion.q[-1], "contacts": ["left_sole"], "forces": forces, "friction": balance.FRICTION}
+
+
 class Picture(NamedTuple):
     scene: Callable[[], dict[str, Any]]
     size: tuple[int, int]  # pixels
@@ -106,6 +130,10 @@ PICTURES = {
     "swaying": Picture(swaying, (900, 560), (1.0, -0.7, 0.25), 0.95),
     "slip": Picture(pushed, (1200, 460), (0.3, -1.0, 0.5), 0.52, (0.7, -0.5, 0.2)),
     "staircase": Picture(tumbling, (1200, 620), (0.7, -1.0, 0.3), 0.78, (1.0, 0.0, 1.05)),
+    "walk-cassie": Picture(partial(walking, "cassie", 8.0, 0.4), (1200, 460), (0.4, -1.0, 0.2), 0.6),
+    "walk-biped": Picture(partial(walking, "biped", 8.0, 0.5), (1200, 460), (0.4, -1.0, 0.2), 0.6),
+    "trot": Picture(trotting, (1200, 460), (0.3, -1.0, 0.4), 0.6),
+    "one-foot": Picture(on_one_foot, (900, 560), (1.0, -0.5, 0.2), 0.95),
     "pile": Picture(piled, (900, 560), (0.75, -1.0, 0.75), 0.8, (0.0, 0.0, 0.15)),
 }
 

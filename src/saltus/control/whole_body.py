@@ -56,8 +56,8 @@ from saltus.model.joint_kernels import lift_vec
 from saltus.spatial.algebra import Force, Sym3, Vec3, cross, dot, power
 from saltus.spatial.inertia import Rigid
 
-WHOLE = 0.9999
-"""A contact that holds more than so much holds."""
+SLACK, WHOLE = 1e-3, 0.9999
+"""A contact that holds less than the one bears nothing, and one that holds more than the other bears anything."""
 
 ROUNDED = 100.0
 """Of the tolerance: where rounding allows no less, that much is enough."""
@@ -329,7 +329,7 @@ def fill_program(tree, q, v, active, friction, wanted, level, w, n, first, row):
         load = ld(active, c)
         part = load * load
         most = tree.weight_of_all[0] * part / maximum(1.0 - part * part, lift(1e-9, o))
-        most = select(less(load, lift(WHOLE, o)), most, lift(1e30, o))
+        most = select(less(load, lift(SLACK, o)), o, select(less(load, lift(WHOLE, o)), most, lift(1e30, o)))
         i = tree.mm + 3 * c
         w.mu[c], w.fx[c], w.fy[c], w.fz[c] = ld(friction, c), i, i + 1, i + 2
         w.lower[i + 2], w.upper[i + 2] = o, most
