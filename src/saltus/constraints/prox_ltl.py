@@ -25,7 +25,19 @@ sections III and IV, algorithm 1.
 
 from __future__ import annotations
 
-from saltus.constraints.convergence import conclude, goes_on, least_sizes, limit, remaining
+from saltus.constraints.convergence import (
+    conclude,
+    goes_on,
+    larger,
+    largest_of,
+    least_sizes,
+    limit,
+    moved_beyond,
+    no_rows,
+    remaining,
+    rounded,
+    select_rows,
+)
 from saltus.constraints.dense import factor_block, solve_block
 from saltus.constraints.prox_ltls import take_step
 from saltus.constraints.system import AXES, BODIES, aim_rows, collect_bodies, move_bodies, take_rows
@@ -59,19 +71,19 @@ WORK = Layout(
 )
 def _prox_ltl(tree, q, v, tau, active, target, start, rows, w, a, forces, report):
     move_bodies(tree, q, v, w)
-    collect_bodies(tree, q, tau, w, w.M, w.rest)
+    lost = collect_bodies(tree, q, tau, w, w.M, w.rest)
     aim_rows(tree, active, target, w, w.J, w.goal)
     take_rows(tree, active, target, rows, w.J, w.goal)
     for c in range(tree.nc):
         for r in range(tree.first_row[c], tree.end_row[c]):
             st(w.push, r, ld(start, r) * ld(active, c))
-    settle(tree, least_sizes(tree, zero(q)), w, a, forces, report)
+    settle(tree, least_sizes(tree, zero(q)), lost, w, a, forces, report)
 
 
 @kernel
-def settle(tree, least, w, a, forces, report):
+def settle(tree, least, lost, w, a, forces, report):
     """Accelerations and forces of the system M, rest, J, goal, from the forces in `push` on, and how the iteration ended.
-    `least`: what accelerations count as no smaller than."""
+    `least`: what accelerations count as no smaller than; `lost`: how many times its rounding M has lost."""
     o = zero(a)
     keep_plain(tree, w)
     factor(tree.above, tree.nv, w.M, w.inverse)
@@ -84,7 +96,7 @@ def settle(tree, least, w, a, forces, report):
     for k in range(tree.nv):
         st(a, k, o)
 
-    residual, change, count, near, going = o, o, o, o, less(-1.0, o)
+    residual, change, count, near, going = no_rows(o), no_rows(o), o, o, less(-1.0, o)
     step, before = lift(1e300, o), lift(1e300, o)
     for _ in range(tree.most_iterations[0]):
         if not some(going):
@@ -93,13 +105,13 @@ def settle(tree, least, w, a, forces, report):
         find_step(tree, alive, w, a)
         stepped, near = take_step(tree, alive, least, w.left, a)
         newer, moved = measure(tree, w)
-        moved = maximum(o, moved - noise * newer)
-        residual, change = select(going, newer, residual), select(going, moved, change)
+        moved = moved_beyond(noise, newer, moved)
+        residual, change = select_rows(going, newer, residual), select_rows(going, moved, change)
         before, step, count = select(going, step, before), select(going, stepped, step), count + alive
-        going = goes_on(tree, residual, change, step, before, near)
+        going = goes_on(tree, residual, change, step, before, limit(tree, near))
     for r in range(tree.nm):
         st(forces, r, ld(w.push, r))
-    residual, error = maximum(residual, near * tree.rounding[0]), remaining(step, before)
+    residual, error = larger(residual, rounded(tree, near)), maximum(remaining(step, before), lost * tree.rounding[0])
     conclude(tree, count, residual, change, error, limit(tree, near), report)
 
 
@@ -171,7 +183,7 @@ def find_left(tree, w, a):
 def measure(tree, w):
     """What the step leaves of the constraints, by its own changes: rounding errors of J a - goal would show in forces, times
     1 / mu. Returns its largest entry, and the largest change of one."""
-    residual = change = zero(w.step)
+    residual = change = no_rows(zero(w.step))
     for c in range(tree.nc):
         for r in range(tree.first_row[c], tree.end_row[c]):
             moved = zero(w.step)
@@ -179,7 +191,8 @@ def measure(tree, w):
                 k = tree.mover[n]
                 moved = moved + ld(w.plain, r * tree.nv + k) * w.left[k]
             miss = ld(w.miss, r) - moved
-            residual, change = largest(residual, miss), largest(change, moved)
+            axis = tree.row_axis[r]
+            residual, change = largest_of(residual, axis, miss), largest_of(change, axis, moved)
             st(w.miss, r, miss)
     return residual, change
 

@@ -29,13 +29,18 @@ from saltus.constraints.convergence import (
     NOTHING,
     conclude,
     goes_on,
+    larger,
+    largest_of,
     least_sizes,
     limit,
+    no_rows,
     relative_step,
     remaining,
+    rounded,
+    select_rows,
     sized,
 )
-from saltus.constraints.system import AXES, BODIES, aim_rows, move_bodies, take_rows
+from saltus.constraints.system import AXES, BODIES, aim_rows, distance, move_bodies, take_rows
 from saltus.constraints.tables import MOVERS, constrained
 from saltus.dynamics.ltl import factor, solve
 from saltus.kernel import Layout, kernel, largest, ld, less, lift, maximum, select, some, st, zero
@@ -63,7 +68,7 @@ def _prox_ltls(tree, q, v, tau, active, target, start, rows, w, a, forces, repor
     move_bodies(tree, q, v, w)
     aim_rows(tree, active, target, w, w.J, w.goal)
     take_rows(tree, active, target, rows, w.J, w.goal)
-    collect_augmented(tree, active, tau, w)
+    lost = collect_augmented(tree, active, tau, w)
     add_loops(tree, w)
     factor(tree.joined, nv, w.M, w.pivot)
 
@@ -73,7 +78,7 @@ def _prox_ltls(tree, q, v, tau, active, target, start, rows, w, a, forces, repor
             w.miss[r] = -w.goal[r]  # as long as nothing accelerates
     for k in range(nv):
         st(a, k, o)
-    residual, change, count, near, going = o, o, o, o, less(-1.0, o)
+    residual, change, count, near, going = no_rows(o), no_rows(o), o, o, less(-1.0, o)
     step, before = lift(1e300, o), lift(1e300, o)
     for _ in range(tree.most_iterations[0]):
         if not some(going):
@@ -85,13 +90,13 @@ def _prox_ltls(tree, q, v, tau, active, target, start, rows, w, a, forces, repor
         newer, moved = measure(tree, w)
         for r in range(tree.nm):
             w.push[r] = w.push[r] - w.miss[r] * alive / tree.mu[r]
-        residual, change = select(going, newer, residual), select(going, moved, change)
+        residual, change = select_rows(going, newer, residual), select_rows(going, moved, change)
         before, step, count = select(going, step, before), select(going, stepped, step), count + alive
-        going = goes_on(tree, residual, change, step, before, near)
+        going = goes_on(tree, residual, change, step, before, limit(tree, near))
     for r in range(tree.nm):
         st(forces, r, w.push[r])
-    step = maximum(step, unbalanced(tree, w, a))
-    residual, error = maximum(residual, near * tree.rounding[0]), remaining(step, before)
+    step = maximum(maximum(step, unbalanced(tree, w, a)), lost * tree.rounding[0])
+    residual, error = larger(residual, rounded(tree, near)), remaining(step, before)
     conclude(tree, count, residual, change, error, limit(tree, near), report)
 
 
@@ -110,8 +115,10 @@ def take_step(tree, alive, sizes, step, a):
 
 @kernel
 def collect_augmented(tree, active, tau, w):
-    """To the root: the augmented inertia matrix, but for loops, the plain one, and tau - b."""
+    """To the root: the augmented inertia matrix, but for loops, the plain one, and tau - b. Returns how many times its own
+    rounding the plain one has lost."""
     o, nv = zero(tau), tree.nv
+    lost = o
     for i in range(tree.nj):
         w.heavy[i] = as_sym6(w.composite[i], o)
     for c in range(tree.nc):
@@ -128,7 +135,8 @@ def collect_augmented(tree, active, tau, w):
             axis, j = w.axis[k], tree.joined[k]
             momentum, light = heavy @ axis, plain @ axis
             w.rest[k] = ld(tau, k) - power(axis, force)
-            w.diagonal[k] = power(axis, light) + tree.armature[k]
+            own = power(axis, light) + tree.armature[k]
+            w.diagonal[k], lost = own, maximum(lost, distance(plain, axis, own))
             while j >= 0:
                 st(w.M, j * nv + k, 0.0)
                 j = tree.joined[j]
@@ -138,6 +146,7 @@ def collect_augmented(tree, active, tau, w):
                 st(w.M, j * nv + k, power(w.axis[j], momentum))
                 st(w.M, k * nv + j, power(w.axis[j], light))
                 j = tree.above[j]
+    return lost
 
 
 @kernel
@@ -211,7 +220,7 @@ def add_row(tree, c, r, force, w, x):
 def measure(tree, w):
     """What the step leaves of the constraints: miss + J step, not J a - goal, whose rounding errors forces would show times
     1 / mu. Returns its largest entry, and the largest change of one."""
-    residual = change = zero(w.step)
+    residual = change = no_rows(zero(w.step))
     for c in range(tree.nc):
         for r in range(tree.first_row[c], tree.end_row[c]):
             moved = zero(w.step)
@@ -219,6 +228,7 @@ def measure(tree, w):
                 k = tree.mover[n]
                 moved = moved + ld(w.J, r * tree.nv + k) * w.step[k]
             miss = w.miss[r] + moved
-            residual, change = largest(residual, miss), largest(change, moved)
+            axis = tree.row_axis[r]
+            residual, change = largest_of(residual, axis, miss), largest_of(change, axis, moved)
             w.miss[r] = miss
     return residual, change

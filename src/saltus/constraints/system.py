@@ -21,7 +21,7 @@ from __future__ import annotations
 from saltus.constraints.measure import separation
 from saltus.constraints.tables import MOVERS, constrained
 from saltus.dynamics.crba import collect
-from saltus.kernel import Layout, kernel, ld, lift, st, zero
+from saltus.kernel import Layout, kernel, ld, lift, maximum, st, zero
 from saltus.model.joint_kernels import axis_seen_from, component, joint_placement, placed_after
 from saltus.spatial.algebra import (
     SE3,
@@ -79,8 +79,8 @@ def move_accelerated(tree, q, v, a, w):
 
 @kernel
 def collect_bodies(tree, q, tau, w, M, rest):
-    """To the root: the upper triangle of M, and tau - b."""
-    o = zero(q)
+    """To the root: the upper triangle of M, and tau - b. Returns how many times its own rounding M has lost."""
+    o = lost = zero(q)
     composite = Rigid(o, Vec3(o, o, o), Sym3(o, o, o, o, o, o))
     w.force[0] = Force(Vec3(o, o, o), Vec3(o, o, o))
     for i in range(tree.nj - 1, 0, -1):
@@ -90,11 +90,21 @@ def collect_bodies(tree, q, tau, w, M, rest):
             axis = w.axis[k]
             st(rest, k, ld(tau, k) - power(axis, force))
             momentum = composite @ axis
-            st(M, k * tree.nv + k, power(axis, momentum) + tree.armature[k])
+            own = power(axis, momentum) + tree.armature[k]
+            lost = maximum(lost, distance(composite, axis, own))
+            st(M, k * tree.nv + k, own)
             j = tree.above[k]
             while j >= 0:
                 st(M, j * tree.nv + k, power(w.axis[j], momentum))
                 j = tree.above[j]
+    return lost
+
+
+@kernel
+def distance(composite, axis, own):
+    """How much larger the inertia is that is added up, about the origin of the first body, than `own`, that along an axis.
+    Most of that of a small body far away is its distance, whose rounding remains."""
+    return composite.m * dot(axis.lin, axis.lin) / own
 
 
 @kernel
@@ -202,12 +212,12 @@ def fill_row(tree, r, a, b, on_a, on_b, w, J):
 @constrained(
     MOVERS,
     inputs={"q": "nq", "v": "nv", "tau": "nv", "active": "nc", "target": "nm", "rows": "nu nv"},
-    outputs={"M": "nv nv zeroed", "rest": "nv", "J": "nm nv", "goal": "nm"},
+    outputs={"M": "nv nv zeroed", "rest": "nv", "J": "nm nv", "goal": "nm", "lost": "1"},
     work=Layout(nj=BODIES, nv=AXES),
 )
-def _constrained_system(tree, q, v, tau, active, target, rows, w, M, rest, J, goal):
+def _constrained_system(tree, q, v, tau, active, target, rows, w, M, rest, J, goal, lost):
     move_bodies(tree, q, v, w)
-    collect_bodies(tree, q, tau, w, M, rest)
+    st(lost, 0, collect_bodies(tree, q, tau, w, M, rest))
     aim_rows(tree, active, target, w, J, goal)
     take_rows(tree, active, target, rows, J, goal)
     for k in range(tree.nv):
