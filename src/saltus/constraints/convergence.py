@@ -124,9 +124,9 @@ def larger(rows, others):
 
 @kernel
 def moved_beyond(noise, rows, moved):
-    """How much rows changed, but for what rounding changes of them."""
-    o = noise * 0.0
-    return Rows(maximum(o, moved.lin - noise * rows.lin), maximum(o, moved.ang - noise * rows.ang))
+    """How much rows changed, but for so much of the largest, which the rounding of a dense system makes of all."""
+    o, noise = noise * 0.0, noise * maximum(rows.lin, rows.ang)
+    return Rows(maximum(o, moved.lin - noise), maximum(o, moved.ang - noise))
 
 
 @kernel
