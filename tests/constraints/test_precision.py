@@ -12,6 +12,9 @@ import saltus as sl
 from saltus.constraints.dynamics import METHODS, TREES_ONLY
 from tests.constraints.truth import solve as dense
 
+FORM_M = {"kkt", "prox_ltl", "prox_ltls"}
+"""Methods that form the inertia matrix."""
+
 RIGHT = 1e-4  # of the largest acceleration, gravity among them, in single precision
 
 
@@ -75,6 +78,60 @@ def test_a_small_body_far_from_what_it_turns_about(method: str) -> None:
     right = dense(model, [contact], q, v, tau)[0]
     solution = sl.ConstrainedDynamics(model, [contact], method).solve(*(x.astype(np.float32) for x in (q, v, tau)))
     assert (np.abs(solution.a - right).max(-1) < RIGHT * np.abs(right).max(-1)).all()
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_small_body_far_from_the_first_one(method: str) -> None:
+    """About the origin of the first body, an inertia of 1 cm is mostly its distance: what that rounds, forces show.
+
+    All turns are about z, and the last body, held about its own axis, feels nothing of where it is:
+
+        turn = tau_1 / (I_1 + I_2 + (m_2 + m_3) d^2),      turn + spin = target,      force = I_3 target
+    """
+    builder, inertia = sl.ModelBuilder("crane"), 4e-5
+    turn = builder.add_joint("turn", "revolute", axis=(0, 0, 1))
+    builder.add_body(turn, mass=1.0, inertia=np.eye(3))
+    slide = builder.add_joint("slide", "prismatic", parent=turn, axis=(1, 0, 0))
+    builder.add_body(slide, mass=1.0, inertia=np.eye(3))
+    spin = builder.add_joint("spin", "revolute", parent=slide, axis=(0, 0, 1))
+    builder.add_body(spin, mass=1.0, inertia=inertia * np.eye(3))
+    model = builder.build()
+    far = 10.0 ** np.repeat(np.arange(7.0), 16)
+    angles = np.random.default_rng(0).uniform(-np.pi, np.pi, (2, len(far)))
+    q = np.stack([angles[0], far, angles[1]], -1)
+    whole = 2.0 + 2.0 * far**2
+    tau = np.stack([whole, 0.0 * far, 0.0 * far], -1)
+    dynamics = sl.ConstrainedDynamics(model, [sl.Contact(model, "spin", rows=(5,))], method)
+    solution = dynamics.solve(q, 0.0 * tau, tau, target=np.full((len(far), 1), 3.0))
+    converged = solution.status == sl.Status.CONVERGED
+    assert (np.abs(solution.a - [1.0, 0.0, 2.0]).max(-1) < 3e-7 * 2.0)[converged].all()
+    # Forces, by the accelerations that they give: ten times what accelerations may be off.
+    assert (np.abs(solution.forces[:, 0] / inertia - 3.0) < 3e-6 * 2.0)[converged].all()
+    assert converged[far <= 100.0].all()  # eps m_3 d^2 / I_3 is below 1e-7
+    assert converged.all() or method in FORM_M
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("method", METHODS)
+def test_metres_are_not_radians(method: str, dtype: Any) -> None:
+    """What a tiny robot rounds in rad/s^2 is much in m/s^2, and what a huge one rounds in m/s^2 is much in rad/s^2: neither
+    hides what cannot be met, while a constraint of the other kind is there."""
+    for size, kind, held, asked in ((1e-3, "revolute", 3, 0), (1e3, "prismatic", (3, 4, 5), 1)):
+        builder = sl.ModelBuilder("one joint")
+        joint = builder.add_joint("joint", kind, axis=(0, 0, 1))
+        builder.add_body(joint, mass=1.0, inertia=size**2 * np.eye(3), com=(size, 0.0, 0.0))
+        model = builder.build()
+        never = sl.Contact(model, "joint", held) if kind == "revolute" else sl.Contact(model, "joint", rows=held)
+        contacts = [never, sl.Contact(model, "joint", 6, name="not active")]
+        a = 5e3 if kind == "revolute" else 1e4  # rad/s^2, m/s^2
+        tau = a * (2.0 * size**2 if kind == "revolute" else 1.0)
+        target = np.zeros((4, 9))
+        target[:, asked] = 0.1 * a * size if kind == "revolute" else 0.1 * a / size
+        target *= 10.0 ** -np.arange(4.0)[:, None]
+        states = [np.tile(x, (4, 1)).astype(dtype) for x in ([0.3], [0.0], [tau + (0.0)])]
+        active, target = np.array([1.0, 0.0], dtype), target.astype(dtype)
+        solution = sl.ConstrainedDynamics(model, contacts, method).solve(*states, active, target)
+        assert (solution.status != sl.Status.CONVERGED).all(), (kind, solution.status)
 
 
 @pytest.mark.slow

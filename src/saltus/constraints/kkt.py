@@ -24,12 +24,19 @@ SUMMED = 64.0
 """Rounding units of what is summed in a row of J a, that may be left of a constraint that is met."""
 
 
+MOST_LOST = 1e-2
+"""Part of the inertia matrix that rounding may take: beyond, it may be singular, and results are NaN."""
+
+
 def solve_kkt(problem: ConstrainedModel, inputs: tuple[Any, ...]) -> tuple[Array, Array, Array]:
     """(a, forces, report) for inputs (q, v, tau, active, target, start, rows), as the kernels of other methods do."""
     problem.refuse_weightless("kkt")
     q, v, tau, active, target, _, rows = inputs
     M, rest, J, goal, lost = _constrained_system.call(problem, (q, v, tau, active, target, rows))
-    scale = 1.0 / np.sqrt(problem.mu)
+    scale, lost = 1.0 / np.sqrt(problem.mu), plain(lost)[..., 0]
+    hopeless = np.finfo(np.float64).eps * lost > MOST_LOST
+    if hopeless.any():  # solved for something, as others are beside them
+        M = M * ~hopeless[..., None, None] + np.eye(problem.nv) * hopeless[..., None, None]
     answers = np.linalg.solve(M, np.concatenate([rest[..., None], np.swapaxes(J, -1, -2)], -1))
     free, response = answers[..., 0], answers[..., 1:] * scale
     J, goal = J * scale[:, None], goal * scale
@@ -41,7 +48,9 @@ def solve_kkt(problem: ConstrainedModel, inputs: tuple[Any, ...]) -> tuple[Array
     more = _times(inverse, goal - _times(J, a + left))
     a, forces = a + left + _times(response, more), forces + more
     on = np.repeat(active, [constraint.dim for constraint in problem.constraints], axis=-1)
-    report = report_on(problem, plain(J), plain(goal), plain(a), plain(left), plain(lost)[..., 0], scale)
+    report = report_on(problem, plain(J), plain(goal), plain(a), plain(left), lost, scale)
+    if hopeless.any():
+        a, on = a * np.where(hopeless, np.nan, 1.0)[..., None], on * np.where(hopeless, np.nan, 1.0)[..., None]
     return a, forces * scale * on, report
 
 

@@ -21,7 +21,7 @@ from __future__ import annotations
 from saltus.constraints.measure import separation
 from saltus.constraints.tables import MOVERS, constrained
 from saltus.dynamics.crba import collect
-from saltus.kernel import Layout, kernel, ld, lift, maximum, st, zero
+from saltus.kernel import Layout, fabs, kernel, ld, lift, maximum, st, zero
 from saltus.model.joint_kernels import axis_seen_from, component, joint_placement, placed_after
 from saltus.spatial.algebra import (
     SE3,
@@ -104,7 +104,7 @@ def collect_bodies(tree, q, tau, w, M, rest):
 def distance(composite, axis, own):
     """How much larger the inertia is that is added up, about the origin of the first body, than `own`, that along an axis.
     Most of that of a small body far away is its distance, whose rounding remains."""
-    return composite.m * dot(axis.lin, axis.lin) / own
+    return composite.m * dot(axis.lin, axis.lin) / fabs(own)
 
 
 @kernel
