@@ -327,7 +327,7 @@ def pass_on(tree, q, active, w):
 
 @kernel
 def change_held(tree, i, change, active, residual, largest, w):
-    """The same of the contacts that body i has, by a step of its acceleration; returns the largest rows, and their changes."""
+    """The same of the contacts that body i has, by a step of its acceleration; returns the largest rows, and changes."""
     c = tree.held[i]
     while c >= 0:
         moved = act_inv(tree.place_a[c], change) * ld(active, c)

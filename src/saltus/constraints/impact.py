@@ -57,7 +57,7 @@ def _impact(tree, q, v, active, restitution, rows, w, after, impulses, report):
     for r in range(tree.nm):
         st(w.push, r, o)
     move_bodies(tree, q, v, w)
-    lost = collect_bodies(tree, q, v, w, w.M, w.rest)
+    collect_bodies(tree, q, v, w, w.M, w.rest, w.far)
     aim_rows(tree, active, w.push, w, w.J, w.goal)
     take_rows(tree, active, w.push, rows, w.J, w.goal)
 
@@ -72,6 +72,6 @@ def _impact(tree, q, v, active, restitution, rows, w, after, impulses, report):
                 k = tree.mover[n]
                 speed = speed + ld(w.J, r * nv + k) * ld(v, k)
             st(w.goal, r, -(1.0 + ld(restitution, c)) * speed)
-    settle(tree, sizes, lost, w, after, impulses, report)
+    settle(tree, sizes, w, after, impulses, report)
     for k in range(nv):
         st(after, k, ld(after, k) + ld(v, k))

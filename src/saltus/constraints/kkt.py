@@ -34,7 +34,7 @@ def solve_kkt(problem: ConstrainedModel, inputs: tuple[Any, ...]) -> tuple[Array
     q, v, tau, active, target, _, rows = inputs
     M, rest, J, goal, lost = _constrained_system.call(problem, (q, v, tau, active, target, rows))
     scale, lost = 1.0 / np.sqrt(problem.mu), plain(lost)[..., 0]
-    hopeless = np.finfo(np.float64).eps * lost > MOST_LOST
+    hopeless = ~(np.finfo(np.float64).eps * lost <= MOST_LOST)
     if hopeless.any():  # solved for something, as others are beside them
         M = M * ~hopeless[..., None, None] + np.eye(problem.nv) * hopeless[..., None, None]
     answers = np.linalg.solve(M, np.concatenate([rest[..., None], np.swapaxes(J, -1, -2)], -1))

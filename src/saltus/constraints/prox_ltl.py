@@ -40,7 +40,7 @@ from saltus.constraints.convergence import (
 )
 from saltus.constraints.dense import factor_block, solve_block
 from saltus.constraints.prox_ltls import take_step
-from saltus.constraints.system import AXES, BODIES, aim_rows, collect_bodies, move_bodies, take_rows
+from saltus.constraints.system import AXES, BODIES, aim_rows, collect_bodies, lost_to_distance, move_bodies, take_rows
 from saltus.constraints.tables import MOVERS, constrained
 from saltus.dynamics.ltl import factor, solve_lower, solve_upper
 from saltus.kernel import Layout, kernel, largest, ld, less, lift, maximum, select, some, st, zero
@@ -54,7 +54,7 @@ SETTLED = 1e-12
 
 WORK = Layout(
     nj=BODIES,
-    nv={**AXES, "rest": None, "inverse": None, "scaled": None, "diagonal": None, "left": None},
+    nv={**AXES, "far": None, "rest": None, "inverse": None, "scaled": None, "diagonal": None, "left": None},
     nvv={"M": None},
     nmv={"J": None, "plain": None},
     nmm={"delassus": None},
@@ -71,19 +71,19 @@ WORK = Layout(
 )
 def _prox_ltl(tree, q, v, tau, active, target, start, rows, w, a, forces, report):
     move_bodies(tree, q, v, w)
-    lost = collect_bodies(tree, q, tau, w, w.M, w.rest)
+    collect_bodies(tree, q, tau, w, w.M, w.rest, w.far)
     aim_rows(tree, active, target, w, w.J, w.goal)
     take_rows(tree, active, target, rows, w.J, w.goal)
     for c in range(tree.nc):
         for r in range(tree.first_row[c], tree.end_row[c]):
             st(w.push, r, ld(start, r) * ld(active, c))
-    settle(tree, least_sizes(tree, zero(q)), lost, w, a, forces, report)
+    settle(tree, least_sizes(tree, zero(q)), w, a, forces, report)
 
 
 @kernel
-def settle(tree, least, lost, w, a, forces, report):
+def settle(tree, least, w, a, forces, report):
     """Accelerations and forces of the system M, rest, J, goal, from the forces in `push` on, and how the iteration ended.
-    `least`: what accelerations count as no smaller than; `lost`: how many times its rounding M has lost."""
+    `least`: what accelerations count as no smaller than."""
     o = zero(a)
     keep_plain(tree, w)
     factor(tree.above, tree.nv, w.M, w.inverse)
@@ -111,7 +111,8 @@ def settle(tree, least, lost, w, a, forces, report):
         going = goes_on(tree, residual, change, step, before, limit(tree, near))
     for r in range(tree.nm):
         st(forces, r, ld(w.push, r))
-    residual, error = larger(residual, rounded(tree, near)), maximum(remaining(step, before), lost * tree.rounding[0])
+    lost = lost_to_distance(w.far, w.inverse, tree.nv) * tree.rounding[0]
+    residual, error = larger(residual, rounded(tree, near)), maximum(remaining(step, before), lost)
     conclude(tree, count, residual, change, error, limit(tree, near), report)
 
 

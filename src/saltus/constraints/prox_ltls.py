@@ -40,16 +40,16 @@ from saltus.constraints.convergence import (
     select_rows,
     sized,
 )
-from saltus.constraints.system import AXES, BODIES, aim_rows, distance, move_bodies, take_rows
+from saltus.constraints.system import AXES, BODIES, aim_rows, distant, move_bodies, take_rows
 from saltus.constraints.tables import MOVERS, constrained
 from saltus.dynamics.ltl import factor, solve
-from saltus.kernel import Layout, kernel, largest, ld, less, lift, maximum, select, some, st, zero
+from saltus.kernel import Layout, fabs, kernel, largest, ld, less, lift, maximum, minimum, select, some, st, zero
 from saltus.spatial.algebra import Force, Vec3, power
 from saltus.spatial.inertia import Sym6, act_sym6, as_sym6, scaled
 
 WORK = Layout(
     nj={**BODIES, "heavy": Sym6},
-    nv={**AXES, "pivot": None, "diagonal": None, "rest": None, "step": None},
+    nv={**AXES, "far": None, "pivot": None, "diagonal": None, "rest": None, "step": None},
     nvv={"M": None},
     nmv={"J": None},
     nm={"goal": None, "push": None, "miss": None},
@@ -68,7 +68,7 @@ def _prox_ltls(tree, q, v, tau, active, target, start, rows, w, a, forces, repor
     move_bodies(tree, q, v, w)
     aim_rows(tree, active, target, w, w.J, w.goal)
     take_rows(tree, active, target, rows, w.J, w.goal)
-    lost = collect_augmented(tree, active, tau, w)
+    collect_augmented(tree, active, tau, w)
     add_loops(tree, w)
     factor(tree.joined, nv, w.M, w.pivot)
 
@@ -95,8 +95,8 @@ def _prox_ltls(tree, q, v, tau, active, target, start, rows, w, a, forces, repor
         going = goes_on(tree, residual, change, step, before, limit(tree, near))
     for r in range(tree.nm):
         st(forces, r, w.push[r])
-    step = maximum(maximum(step, unbalanced(tree, w, a)), lost * tree.rounding[0])
-    residual, error = larger(residual, rounded(tree, near)), remaining(step, before)
+    step, lost = maximum(step, unbalanced(tree, w, a)), lost_to_distance(tree, w) * tree.rounding[0]
+    residual, error = larger(residual, rounded(tree, near)), maximum(remaining(step, before), lost)
     conclude(tree, count, residual, change, error, limit(tree, near), report)
 
 
@@ -115,10 +115,8 @@ def take_step(tree, alive, sizes, step, a):
 
 @kernel
 def collect_augmented(tree, active, tau, w):
-    """To the root: the augmented inertia matrix, but for loops, the plain one, and tau - b. Returns how many times its own
-    rounding the plain one has lost."""
+    """To the root: the augmented inertia matrix, but for loops, the plain one, and tau - b."""
     o, nv = zero(tau), tree.nv
-    lost = o
     for i in range(tree.nj):
         w.heavy[i] = as_sym6(w.composite[i], o)
     for c in range(tree.nc):
@@ -135,8 +133,7 @@ def collect_augmented(tree, active, tau, w):
             axis, j = w.axis[k], tree.joined[k]
             momentum, light = heavy @ axis, plain @ axis
             w.rest[k] = ld(tau, k) - power(axis, force)
-            own = power(axis, light) + tree.armature[k]
-            w.diagonal[k], lost = own, maximum(lost, distance(plain, axis, own))
+            w.diagonal[k], w.far[k] = power(axis, light) + tree.armature[k], distant(plain, axis)
             while j >= 0:
                 st(w.M, j * nv + k, 0.0)
                 j = tree.joined[j]
@@ -146,7 +143,6 @@ def collect_augmented(tree, active, tau, w):
                 st(w.M, j * nv + k, power(w.axis[j], momentum))
                 st(w.M, k * nv + j, power(w.axis[j], light))
                 j = tree.above[j]
-    return lost
 
 
 @kernel
@@ -177,6 +173,16 @@ def unbalanced(tree, w, a):
     for k in range(tree.nv):
         left = largest(left, w.step[k])
     return left / (size + NOTHING)
+
+
+@kernel
+def lost_to_distance(tree, w):
+    """The largest part of an inertia that rounding units of `far` are, in such units: of that which accelerations feel under
+    the constraints, and of that which forces move."""
+    lost = zero(w.pivot)
+    for k in range(tree.nv):
+        lost = largest(lost, w.far[k] / minimum(fabs(w.pivot[k]), fabs(w.diagonal[k])))
+    return lost
 
 
 @kernel

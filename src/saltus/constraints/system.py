@@ -21,7 +21,8 @@ from __future__ import annotations
 from saltus.constraints.measure import separation
 from saltus.constraints.tables import MOVERS, constrained
 from saltus.dynamics.crba import collect
-from saltus.kernel import Layout, fabs, kernel, ld, lift, maximum, st, zero
+from saltus.dynamics.ltl import factor
+from saltus.kernel import Layout, kernel, largest, ld, lift, st, zero
 from saltus.model.joint_kernels import axis_seen_from, component, joint_placement, placed_after
 from saltus.spatial.algebra import (
     SE3,
@@ -78,9 +79,10 @@ def move_accelerated(tree, q, v, a, w):
 
 
 @kernel
-def collect_bodies(tree, q, tau, w, M, rest):
-    """To the root: the upper triangle of M, and tau - b. Returns how many times its own rounding M has lost."""
-    o = lost = zero(q)
+def collect_bodies(tree, q, tau, w, M, rest, far):
+    """To the root: the upper triangle of M, and tau - b; and, unless it is None, what distance adds to the inertia along an
+    axis, about the origin of the first body."""
+    o = zero(q)
     composite = Rigid(o, Vec3(o, o, o), Sym3(o, o, o, o, o, o))
     w.force[0] = Force(Vec3(o, o, o), Vec3(o, o, o))
     for i in range(tree.nj - 1, 0, -1):
@@ -90,21 +92,30 @@ def collect_bodies(tree, q, tau, w, M, rest):
             axis = w.axis[k]
             st(rest, k, ld(tau, k) - power(axis, force))
             momentum = composite @ axis
-            own = power(axis, momentum) + tree.armature[k]
-            lost = maximum(lost, distance(composite, axis, own))
-            st(M, k * tree.nv + k, own)
+            st(M, k * tree.nv + k, power(axis, momentum) + tree.armature[k])
+            if far is not None:
+                st(far, k, distant(composite, axis))
             j = tree.above[k]
             while j >= 0:
                 st(M, j * tree.nv + k, power(w.axis[j], momentum))
                 j = tree.above[j]
-    return lost
 
 
 @kernel
-def distance(composite, axis, own):
-    """How much larger the inertia is that is added up, about the origin of the first body, than `own`, that along an axis.
-    Most of that of a small body far away is its distance, whose rounding remains."""
-    return composite.m * dot(axis.lin, axis.lin) / fabs(own)
+def distant(composite, axis):
+    """The inertia along an axis, as far as it is distance: of a small body far away it is the most, and is taken off again,
+    but for what is rounded of it."""
+    return composite.m * dot(axis.lin, axis.lin)
+
+
+@kernel
+def lost_to_distance(far, inverse, n):
+    """The largest part of an inertia that rounding units of `far` are, by its `inverse`, in such units: accelerations are no
+    better."""
+    lost = zero(far)
+    for k in range(n):
+        lost = largest(lost, ld(far, k) * ld(inverse, k))
+    return lost
 
 
 @kernel
@@ -213,18 +224,25 @@ def fill_row(tree, r, a, b, on_a, on_b, w, J):
     MOVERS,
     inputs={"q": "nq", "v": "nv", "tau": "nv", "active": "nc", "target": "nm", "rows": "nu nv"},
     outputs={"M": "nv nv zeroed", "rest": "nv", "J": "nm nv", "goal": "nm", "lost": "1"},
-    work=Layout(nj=BODIES, nv=AXES),
+    work=Layout(nj=BODIES, nv={**AXES, "far": None, "inverse": None}, nvv={"U": None}),
 )
 def _constrained_system(tree, q, v, tau, active, target, rows, w, M, rest, J, goal, lost):
     move_bodies(tree, q, v, w)
-    st(lost, 0, collect_bodies(tree, q, tau, w, M, rest))
+    collect_bodies(tree, q, tau, w, M, rest, w.far)
     aim_rows(tree, active, target, w, J, goal)
     take_rows(tree, active, target, rows, J, goal)
     for k in range(tree.nv):
+        st(w.U, k * tree.nv + k, ld(M, k * tree.nv + k))
         j = tree.above[k]
         while j >= 0:
-            st(M, k * tree.nv + j, ld(M, j * tree.nv + k))
+            entry = ld(M, j * tree.nv + k)
+            st(M, k * tree.nv + j, entry)
+            st(w.U, j * tree.nv + k, entry)
             j = tree.above[j]
+    factor(tree.above, tree.nv, w.U, w.inverse)
+    for k in range(tree.nv):
+        st(w.inverse, k, 1.0 / ld(w.inverse, k))
+    st(lost, 0, lost_to_distance(w.far, w.inverse, tree.nv))
 
 
 @constrained(
