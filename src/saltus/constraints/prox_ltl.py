@@ -54,7 +54,7 @@ SETTLED = 1e-12
 
 WORK = Layout(
     nj=BODIES,
-    nv={**AXES, "far": None, "rest": None, "inverse": None, "scaled": None, "diagonal": None, "left": None},
+    nv={**AXES, "rest": None, "inverse": None, "scaled": None, "diagonal": None, "left": None},
     nvv={"M": None},
     nmv={"J": None, "plain": None},
     nmm={"delassus": None},
@@ -71,7 +71,7 @@ WORK = Layout(
 )
 def _prox_ltl(tree, q, v, tau, active, target, start, rows, w, a, forces, report):
     move_bodies(tree, q, v, w)
-    collect_bodies(tree, q, tau, w, w.M, w.rest, w.far)
+    collect_bodies(tree, q, tau, w, w.M, w.rest, w.left)
     aim_rows(tree, active, target, w, w.J, w.goal)
     take_rows(tree, active, target, rows, w.J, w.goal)
     for c in range(tree.nc):
@@ -83,11 +83,12 @@ def _prox_ltl(tree, q, v, tau, active, target, start, rows, w, a, forces, report
 @kernel
 def settle(tree, least, w, a, forces, report):
     """Accelerations and forces of the system M, rest, J, goal, from the forces in `push` on, and how the iteration ended.
-    `least`: what accelerations count as no smaller than."""
+    `least`: what accelerations count as no smaller than; `left`: what is `distant` of M."""
     o = zero(a)
     keep_plain(tree, w)
     factor(tree.above, tree.nv, w.M, w.inverse)
     project(tree, w)
+    lost = lost_to_distance(w.left, w.inverse, tree.nv) * tree.rounding[0]
     noise = o
     for r in range(tree.nm):
         noise = maximum(noise, ld(w.delassus, r * tree.nm + r) * (ROUNDING / tree.mu[r]))
@@ -111,7 +112,6 @@ def settle(tree, least, w, a, forces, report):
         going = goes_on(tree, residual, change, step, before, limit(tree, near))
     for r in range(tree.nm):
         st(forces, r, ld(w.push, r))
-    lost = lost_to_distance(w.far, w.inverse, tree.nv) * tree.rounding[0]
     residual, error = larger(residual, rounded(tree, near)), maximum(remaining(step, before), lost)
     conclude(tree, count, residual, change, error, limit(tree, near), report)
 

@@ -43,13 +43,13 @@ from saltus.constraints.convergence import (
 from saltus.constraints.system import AXES, BODIES, aim_rows, distant, move_bodies, take_rows
 from saltus.constraints.tables import MOVERS, constrained
 from saltus.dynamics.ltl import factor, solve
-from saltus.kernel import Layout, fabs, kernel, largest, ld, less, lift, maximum, minimum, select, some, st, zero
+from saltus.kernel import Layout, fabs, kernel, largest, ld, less, lift, maximum, select, some, st, zero
 from saltus.spatial.algebra import Force, Vec3, power
 from saltus.spatial.inertia import Sym6, act_sym6, as_sym6, scaled
 
 WORK = Layout(
     nj={**BODIES, "heavy": Sym6},
-    nv={**AXES, "far": None, "pivot": None, "diagonal": None, "rest": None, "step": None},
+    nv={**AXES, "pivot": None, "diagonal": None, "rest": None, "step": None},
     nvv={"M": None},
     nmv={"J": None},
     nm={"goal": None, "push": None, "miss": None},
@@ -71,6 +71,7 @@ def _prox_ltls(tree, q, v, tau, active, target, start, rows, w, a, forces, repor
     collect_augmented(tree, active, tau, w)
     add_loops(tree, w)
     factor(tree.joined, nv, w.M, w.pivot)
+    lost = lost_to_distance(tree, w) * tree.rounding[0]
 
     for c in range(tree.nc):
         for r in range(tree.first_row[c], tree.end_row[c]):
@@ -95,7 +96,7 @@ def _prox_ltls(tree, q, v, tau, active, target, start, rows, w, a, forces, repor
         going = goes_on(tree, residual, change, step, before, limit(tree, near))
     for r in range(tree.nm):
         st(forces, r, w.push[r])
-    step, lost = maximum(step, unbalanced(tree, w, a)), lost_to_distance(tree, w) * tree.rounding[0]
+    step = maximum(step, unbalanced(tree, w, a))
     residual, error = larger(residual, rounded(tree, near)), maximum(remaining(step, before), lost)
     conclude(tree, count, residual, change, error, limit(tree, near), report)
 
@@ -115,7 +116,7 @@ def take_step(tree, alive, sizes, step, a):
 
 @kernel
 def collect_augmented(tree, active, tau, w):
-    """To the root: the augmented inertia matrix, but for loops, the plain one, and tau - b."""
+    """To the root: the augmented inertia matrix, but for loops, the plain one, and tau - b; in `step` what is `distant`."""
     o, nv = zero(tau), tree.nv
     for i in range(tree.nj):
         w.heavy[i] = as_sym6(w.composite[i], o)
@@ -133,7 +134,7 @@ def collect_augmented(tree, active, tau, w):
             axis, j = w.axis[k], tree.joined[k]
             momentum, light = heavy @ axis, plain @ axis
             w.rest[k] = ld(tau, k) - power(axis, force)
-            w.diagonal[k], w.far[k] = power(axis, light) + tree.armature[k], distant(plain, axis)
+            w.diagonal[k], w.step[k] = power(axis, light) + tree.armature[k], distant(plain, axis)
             while j >= 0:
                 st(w.M, j * nv + k, 0.0)
                 j = tree.joined[j]
@@ -177,12 +178,16 @@ def unbalanced(tree, w, a):
 
 @kernel
 def lost_to_distance(tree, w):
-    """The largest part of an inertia that rounding units of `far` are, in such units: of that which accelerations feel under
-    the constraints, and of that which forces move."""
-    lost = zero(w.pivot)
+    """How many times larger than an inertia what is `distant` of it is at most, that which accelerations feel under the
+    constraints, or that which forces move."""
+    most = zero(w.pivot)
+    least = most + 1.0
     for k in range(tree.nv):
-        lost = largest(lost, w.far[k] / minimum(fabs(w.pivot[k]), fabs(w.diagonal[k])))
-    return lost
+        part, felt, own = w.step[k], fabs(w.pivot[k]), fabs(w.diagonal[k])
+        own = select(less(felt, own), felt, own)
+        worse = less(most * own, part * least)  # packets divide slowly
+        most, least = select(worse, part, most), select(worse, own, least)
+    return most / least
 
 
 @kernel

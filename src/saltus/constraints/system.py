@@ -110,8 +110,8 @@ def distant(composite, axis):
 
 @kernel
 def lost_to_distance(far, inverse, n):
-    """The largest part of an inertia that rounding units of `far` are, by its `inverse`, in such units: accelerations are no
-    better."""
+    """How many times larger than an inertia what is `distant` of it is at most, by pivots turned over: so many times their
+    rounding may accelerations be off."""
     lost = zero(far)
     for k in range(n):
         lost = largest(lost, ld(far, k) * ld(inverse, k))
