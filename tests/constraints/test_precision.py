@@ -242,6 +242,32 @@ def test_any_mu_is_right_or_says_that_it_is_not(mu: float) -> None:
         assert converged.all() or mu < 1e-10 or mu > 1e-2, method
 
 
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("mu", [1e-3, 1e-6, 1e-8, 2e-10])
+def test_least_squares_are_right_or_say_that_they_are_not(mu: float, method: str) -> None:
+    """The tip of a pendulum is asked for two accelerations: forces grow by 1 / mu, and so does what is rounded of them.
+
+    a = J^T (target_1 + target_2) / (2 J^T J),      J = (-y, x, 0) of the tip
+    """
+    builder, tip = sl.ModelBuilder("pendulum"), np.eye(4)
+    turn = builder.add_joint("turn", "revolute", axis=(0, 0, 1))
+    builder.add_body(turn, mass=1.0, com=(0.5, 0.0, 0.0), inertia=0.1 * np.eye(3))
+    tip[:2, 3] = 0.7, 0.2
+    builder.add_frame("tip", turn, tip)
+    model = builder.build()
+    q, v, tau = states(model, 64)
+    target = np.random.default_rng(0).normal(size=(64, 6))
+    J = np.array([-0.2, 0.7, 0.0])
+    right = (target[:, :3] + target[:, 3:]) @ J / (2.0 * J @ J)
+    contacts = [sl.Contact(model, "tip", name=name) for name in ("one", "other")]
+    typical = sl.ConstrainedDynamics(model, contacts)._typical
+    solution = sl.ConstrainedDynamics(model, contacts, method, mu=mu * typical).solve(q, 0.0 * v, tau, target=target)
+    least = solution.status == sl.Status.LEAST_SQUARES
+    assert (np.abs(solution.a[:, 0] - right) < 3e-7 * 9.81)[least].all()
+    assert (solution.status != sl.Status.CONVERGED).all()
+    assert least.all() or mu < 1e-7 or method == "prox_ltls"
+
+
 @pytest.mark.parametrize("method", list(METHODS))
 @pytest.mark.parametrize("dim", [3, 6])
 def test_a_frame_that_is_fixed_to_the_world_is_held_already(method: str, dim: int) -> None:

@@ -26,6 +26,7 @@ sections III and IV, algorithm 1.
 from __future__ import annotations
 
 from saltus.constraints.convergence import (
+    NOTHING,
     conclude,
     goes_on,
     larger,
@@ -112,8 +113,18 @@ def settle(tree, least, w, a, forces, report):
         going = goes_on(tree, residual, change, step, before, limit(tree, near))
     for r in range(tree.nm):
         st(forces, r, ld(w.push, r))
-    residual, error = larger(residual, rounded(tree, near)), maximum(remaining(step, before), lost)
+    error = maximum(maximum(remaining(step, before), lost), bias(tree, noise, residual, near))
+    residual = larger(residual, rounded(tree, near))
     conclude(tree, count, residual, change, error, limit(tree, near), report)
+
+
+@kernel
+def bias(tree, noise, residual, near):
+    """How far off accelerations are, by their size, where constraints contradict each other: what is left of these is the
+    same at every iteration, and so are the forces that answer it, with the rounding of a dense system: no step shows it."""
+    left = rounded(tree, near)
+    missed = maximum(residual.lin / (left.lin + NOTHING), residual.ang / (left.ang + NOTHING))
+    return missed * noise * (tree.rounding[0] * (tree.rounding[0] / ROUNDING))
 
 
 @kernel

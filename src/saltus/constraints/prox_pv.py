@@ -46,7 +46,7 @@ from saltus.constraints.convergence import (
 )
 from saltus.constraints.dense import factor_block, solve_block
 from saltus.constraints.measure import load_rows
-from saltus.constraints.prox_ltl import ROUNDING
+from saltus.constraints.prox_ltl import ROUNDING, bias
 from saltus.constraints.tables import PLACES, constrained
 from saltus.kernel import Layout, kernel, largest, ld, less, lift, maximum, select, some, st, zero
 from saltus.model.joint_kernels import add_along, component, joint_placement, set_free
@@ -105,6 +105,7 @@ def _prox_pv(tree, q, v, tau, active, target, start, w, a, forces, report):
         st(forces, tree.row_at[p], w.lam[p])
     residual = check_rows(tree, active, forces, w)
     step, near = check_balance(tree, q, tau, a, w)
+    step = maximum(step, bias(tree, noise, residual, near))
     left = larger(rounded(tree, near), asked)
     most = tolerated(tree, Rows(left.lin * SUMMED, left.ang * SUMMED))
     conclude(tree, count, residual, change, step, most, report)
