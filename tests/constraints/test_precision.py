@@ -115,7 +115,7 @@ def test_a_small_body_far_from_the_first_one(method: str) -> None:
 
 @pytest.mark.parametrize("method", METHODS)
 def test_a_light_link_far_out_that_carries_a_heavy_one(method: str) -> None:
-    """The link feels little of what it carries, which turns freely; but the digits of its inertia are lost to the latter's."""
+    """The link feels little of what it carries, which turns freely; but the latter's inertia takes the digits of its own."""
     for light in (1.0, 1e-2, 1e-4, 1e-6):
         builder = sl.ModelBuilder("crane")
         turn = builder.add_joint("turn", "revolute", axis=(0, 0, 1))

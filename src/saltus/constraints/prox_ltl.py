@@ -55,7 +55,7 @@ SETTLED = 1e-12
 
 WORK = Layout(
     nj=BODIES,
-    nv={**AXES, "rest": None, "inverse": None, "scaled": None, "diagonal": None, "left": None},
+    nv={**AXES, "rest": None, "inverse": None, "scaled": None, "diagonal": None, "left": None, "far": None},
     nvv={"M": None},
     nmv={"J": None, "plain": None},
     nmm={"delassus": None},
@@ -72,7 +72,7 @@ WORK = Layout(
 )
 def _prox_ltl(tree, q, v, tau, active, target, start, rows, w, a, forces, report):
     move_bodies(tree, q, v, w)
-    collect_bodies(tree, q, tau, w, w.M, w.rest, w.left)
+    collect_bodies(tree, q, tau, w, w.M, w.rest, w.far)
     aim_rows(tree, active, target, w, w.J, w.goal)
     take_rows(tree, active, target, rows, w.J, w.goal)
     for c in range(tree.nc):
@@ -89,7 +89,6 @@ def settle(tree, least, w, a, forces, report):
     keep_plain(tree, w)
     factor(tree.above, tree.nv, w.M, w.inverse)
     project(tree, w)
-    lost = lost_to_distance(w.left, w.inverse, tree.nv) * tree.rounding[0]
     noise = o
     for r in range(tree.nm):
         noise = maximum(noise, ld(w.delassus, r * tree.nm + r) * (ROUNDING / tree.mu[r]))
@@ -113,6 +112,7 @@ def settle(tree, least, w, a, forces, report):
         going = goes_on(tree, residual, change, step, before, limit(tree, near))
     for r in range(tree.nm):
         st(forces, r, ld(w.push, r))
+    lost = lost_to_distance(w.far, w.inverse, tree.nv) * tree.rounding[0]
     error = maximum(maximum(remaining(step, before), lost), bias(tree, noise, residual, near))
     residual = larger(residual, rounded(tree, near))
     conclude(tree, count, residual, change, error, limit(tree, near), report)

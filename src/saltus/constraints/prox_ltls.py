@@ -14,7 +14,7 @@ away.
 
 | paper | code | what | shape |
 |---|---|---|---|
-| M_mu | `M`, `pivot` | augmented inertia matrix, then its factors U and D, in place: upper triangle | nv nv, nv |
+| M_mu | `M`, `pivot` | augmented inertia matrix, then its factors U and D^-1, in place: upper triangle | nv nv, nv |
 | M | `M`, `diagonal` | plain inertia matrix: lower triangle, and diagonal | nv nv, nv |
 | tau - b | `rest` | forces that are left for accelerations | nv |
 | lambda | `-push` | multipliers | nm |
@@ -42,7 +42,7 @@ from saltus.constraints.convergence import (
 )
 from saltus.constraints.system import AXES, BODIES, aim_rows, distant, move_bodies, take_rows
 from saltus.constraints.tables import MOVERS, constrained
-from saltus.dynamics.ltl import factor, solve
+from saltus.dynamics.ltl import factor, solve_lower, solve_upper
 from saltus.kernel import Layout, fabs, kernel, largest, ld, less, lift, maximum, select, some, st, zero
 from saltus.spatial.algebra import Force, Vec3, power
 from saltus.spatial.inertia import Sym6, act_sym6, as_sym6, scaled
@@ -71,7 +71,7 @@ def _prox_ltls(tree, q, v, tau, active, target, start, rows, w, a, forces, repor
     collect_augmented(tree, active, tau, w)
     add_loops(tree, w)
     factor(tree.joined, nv, w.M, w.pivot)
-    lost = lost_to_distance(tree, w) * tree.rounding[0]
+    lost = turn_pivots_over(tree, w) * tree.rounding[0]
 
     for c in range(tree.nc):
         for r in range(tree.first_row[c], tree.end_row[c]):
@@ -86,7 +86,10 @@ def _prox_ltls(tree, q, v, tau, active, target, start, rows, w, a, forces, repor
             break
         alive = select(going, lift(1.0, o), o)
         find_step(tree, w, a)
-        solve(tree.joined, nv, w.M, w.pivot, w.step)
+        solve_upper(tree.joined, nv, w.M, w.step)
+        for k in range(nv):
+            w.step[k] = w.step[k] * w.pivot[k]
+        solve_lower(tree.joined, nv, w.M, w.step)
         stepped, near = take_step(tree, alive, least_sizes(tree, o), w.step, a)
         newer, moved = measure(tree, w)
         for r in range(tree.nm):
@@ -177,17 +180,14 @@ def unbalanced(tree, w, a):
 
 
 @kernel
-def lost_to_distance(tree, w):
-    """How many times larger than an inertia what is `distant` of it is at most, that which accelerations feel under the
-    constraints, or that which forces move."""
-    most = zero(w.pivot)
-    least = most + 1.0
+def turn_pivots_over(tree, w):
+    """Pivots become their inverses. Returns how many times larger than inertias what is `distant` of them is: than those
+    that accelerations feel under the constraints, and those that forces move."""
+    lost = zero(w.pivot)
     for k in range(tree.nv):
-        part, felt, own = w.step[k], fabs(w.pivot[k]), fabs(w.diagonal[k])
-        own = select(less(felt, own), felt, own)
-        worse = less(most * own, part * least)  # packets divide slowly
-        most, least = select(worse, part, most), select(worse, own, least)
-    return most / least
+        inverse = 1.0 / w.pivot[k]
+        lost, w.pivot[k] = lost + w.step[k] * (fabs(inverse) + fabs(1.0 / w.diagonal[k])), inverse
+    return lost
 
 
 @kernel

@@ -22,7 +22,7 @@ from saltus.constraints.measure import separation
 from saltus.constraints.tables import MOVERS, constrained
 from saltus.dynamics.crba import collect
 from saltus.dynamics.ltl import factor
-from saltus.kernel import Layout, kernel, largest, ld, lift, st, zero
+from saltus.kernel import Layout, fabs, kernel, ld, lift, st, zero
 from saltus.model.joint_kernels import axis_seen_from, component, joint_placement, placed_after
 from saltus.spatial.algebra import (
     SE3,
@@ -110,11 +110,11 @@ def distant(composite, axis):
 
 @kernel
 def lost_to_distance(far, inverse, n):
-    """How many times larger than an inertia what is `distant` of it is at most, by pivots turned over: so many times their
-    rounding may accelerations be off."""
+    """How many times larger than inertias what is `distant` of them is, by pivots turned over: by so many times their
+    rounding accelerations may be off."""
     lost = zero(far)
     for k in range(n):
-        lost = largest(lost, ld(far, k) * ld(inverse, k))
+        lost = lost + ld(far, k) * fabs(ld(inverse, k))
     return lost
 
 
