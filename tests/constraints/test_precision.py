@@ -11,8 +11,9 @@ import pytest
 import saltus as sl
 from saltus.constraints.dynamics import METHODS, TREES_ONLY
 from tests.constraints.truth import solve as dense
+from tests.generators import chain, floating_tree
 from tools.fuzz.dense import Problem, Sample
-from tools.fuzz.robots import Units
+from tools.fuzz.robots import LINEAR, Units
 
 FORM_M = {"kkt", "prox_ltl", "prox_ltls"}
 """Methods that form the inertia matrix."""
@@ -194,6 +195,25 @@ def test_the_dense_method_meets_constraints_to_the_last_digits() -> None:
     constraints = [sl.Contact(model, feet[0], 6), *(sl.Contact(model, foot, 3) for foot in feet[1:])]
     solution = sl.ConstrainedDynamics(model, constraints, "kkt", tolerance=1e-12).solve(*states(model, 256))
     assert (solution.status == sl.Status.CONVERGED).all()
+
+
+def test_the_dense_method_tells_rounding_from_rank() -> None:
+    """Bodies float 10 km apart, and one is asked for two accelerations: what the rounding of the Delassus matrix makes of
+    rows that are alike is no row that could be met."""
+    model = chain(floating_tree(115, 5))
+    units, q = Units(model, 1.0, 1.0), sl.random_configuration(model, 115)
+    for joint in model.joints:
+        q[joint.iq : joint.iq + LINEAR.get(joint.kind, 0)] *= 1e4
+    rng = np.random.default_rng(115)
+    tau, target = rng.normal(size=model.nv), rng.normal(size=6)
+    frame = next(frame.name for frame in model.frames if frame.joint == 2)
+    contacts = [sl.Contact(model, frame, name=name) for name in ("one", "other")]
+    rest = np.ones(2), target, np.zeros((0, model.nv)), np.zeros((model.njoints, 6))
+    a, forces = Problem.of(units, contacts, np.ones(6), Sample(q, 0.0 * tau, tau, *rest)).solution
+    solution = sl.ConstrainedDynamics(model, contacts, "kkt").solve(q, 0.0 * tau, tau, target=target)
+    assert solution.status == sl.Status.LEAST_SQUARES
+    np.testing.assert_allclose(solution.a, a, atol=1e-6 * np.abs(a).max())
+    np.testing.assert_allclose(solution.forces, forces, atol=1e-5 * np.abs(forces).max())
 
 
 def scaled(model: sl.Model, mass: float, length: float) -> sl.Model:

@@ -41,6 +41,7 @@ def solve_kkt(problem: ConstrainedModel, inputs: tuple[Any, ...]) -> tuple[Array
     free, response = answers[..., 0], answers[..., 1:] * scale
     J, goal = J * scale[:, None], goal * scale
     delassus = J @ response
+    delassus = 0.5 * (delassus + np.swapaxes(delassus, -1, -2))  # so that rows alike stay so
     inverse = np.linalg.pinv(delassus, rtol=rank_of(problem, delassus), hermitian=True)
     forces = _times(inverse, goal - _times(J, free))
     a = free + _times(response, forces)  # a small sum of large ones: what rounding has left of both equations, in turn
