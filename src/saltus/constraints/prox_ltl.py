@@ -17,6 +17,7 @@ O(n d^2 + m d^2 + m^2 d + m^3) for depth d, O(n d + m d + m^2) an iteration.
 | Lambda_mu^-1 | `delassus`, `scale` | damped Delassus matrix, then its factors L and D, in place | nm nm, nm |
 | tau - b | `rest` | forces that are left for accelerations | nv |
 | lambda | `-push` | multipliers | nm |
+| | `far` | what distance adds to inertias, and rounds (system.py) | nv |
 | | `left`, `miss` | what is left of the two equations; `left` becomes the step of accelerations | nv, nm |
 
 Reference: J. Carpentier, R. Budhiraja, N. Mansard, Proximal and sparse resolution of constrained dynamic equations (2021),
@@ -84,7 +85,7 @@ def _prox_ltl(tree, q, v, tau, active, target, start, rows, w, a, forces, report
 @kernel
 def settle(tree, least, w, a, forces, report):
     """Accelerations and forces of the system M, rest, J, goal, from the forces in `push` on, and how the iteration ended.
-    `least`: what accelerations count as no smaller than; `left`: what is `distant` of M."""
+    `least`: what accelerations count as no smaller than."""
     o = zero(a)
     keep_plain(tree, w)
     factor(tree.above, tree.nv, w.M, w.inverse)

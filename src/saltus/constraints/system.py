@@ -10,6 +10,7 @@ give (non-holonomic constraints, gears) are taken as they are.
 |---|---|---|
 | M, tau - b | `M`, `rest` | upper triangle of the inertia matrix; forces that are left for accelerations |
 | J_fc | `J` | (nm, nv), zero but on the way from the root to bodies a and b |
+| | `far`, `lost` | what distance adds to inertias; how many times larger it is than what accelerations feel |
 | a_c^* - gamma_fc | `goal` | (nm,) with Baumgarte's feedback |
 
 Reference: J. Carpentier, R. Budhiraja, N. Mansard, Proximal and sparse resolution of constrained dynamic equations (2021),
