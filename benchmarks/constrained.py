@@ -54,7 +54,7 @@ def factorisations(dynamics: sl.ConstrainedDynamics, one: dict[str, Array]) -> d
         return {}
     nc, nm, mu = dynamics.problem.nc, dynamics.problem.nm, dynamics.mu
     inputs = (one["q"], one["v"], one["tau"], np.ones(nc), np.zeros(nm), np.zeros((0, dynamics.model.nv)))
-    M, rest, J, goal = _constrained_system.call(dynamics.problem, inputs)
+    M, rest, J, goal, _ = _constrained_system.call(dynamics.problem, inputs)
     kkt, right = np.block([[M, J.T], [J, -mu * np.eye(nm)]]), np.concatenate([rest, goal])
     sparse = csc_array(kkt)
     augmented, pushed = M + J.T @ J / mu, rest + J.T @ goal / mu

@@ -184,7 +184,7 @@ class Problem:
         if redundant.any():  # only some velocities are met by accelerations
             move = np.einsum("bij,bj->bi", J, self.states["v"])
             self.states["v"] = self.states["v"] - np.einsum("bij,bj->bi", np.linalg.pinv(J, rtol=1e-9), move)
-        _, _, self.J, self.goal = self._system()
+        _, _, self.J, self.goal, _ = self._system()
 
     def _system(self) -> tuple[Array, ...]:
         problem = ConstrainedModel(self.model, self.held, 1.0, 0.0, 1)

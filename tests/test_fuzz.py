@@ -97,8 +97,12 @@ FOUND = [
     ("constrained", 713701246686),  # kkt took rounding for the rank of rows that nothing moves
     ("constrained", 428117845159),  # NaN that the largest of several numbers had lost: LEAST_SQUARES
     ("constrained", 775372335919),  # a status counted radians as metres
+    ("constrained", 709410678076),  # a robot of a millimetre: metres were allowed what radians round
+    ("constrained", 459294498980),  # forces on a small body far away, by what its inertia had lost there
     ("constrained", 1030703293428),  # loop_aba rounded m v x v, which is nothing, of small bodies far from the base
+    ("slopes", 71020294726),  # nearly singular: differences led over it, and slopes hold forces of much rounding
     ("slopes", 353944953120),  # an impact at rest: one iteration, whose slopes dual numbers have
+    ("matrices", 1087261601098),  # LEAST_SQUARES, with the rounding of a dense system at every iteration
     ("matrices", 51594134562),  # quaternions of single precision are not of unit length in double
     ("matrices", 665755341137),  # pivots of doubled rows vanished in single precision: factors of NaN
 ]

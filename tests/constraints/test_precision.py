@@ -11,6 +11,12 @@ import pytest
 import saltus as sl
 from saltus.constraints.dynamics import METHODS, TREES_ONLY
 from tests.constraints.truth import solve as dense
+from tests.generators import chain, floating_tree
+from tools.fuzz.dense import Problem, Sample
+from tools.fuzz.robots import LINEAR, Units
+
+FORM_M = {"kkt", "prox_ltl", "prox_ltls"}
+"""Methods that form the inertia matrix."""
 
 RIGHT = 1e-4  # of the largest acceleration, gravity among them, in single precision
 
@@ -77,6 +83,95 @@ def test_a_small_body_far_from_what_it_turns_about(method: str) -> None:
     assert (np.abs(solution.a - right).max(-1) < RIGHT * np.abs(right).max(-1)).all()
 
 
+@pytest.mark.parametrize("method", METHODS)
+def test_a_small_body_far_from_the_first_one(method: str) -> None:
+    """About the origin of the first body, an inertia of 1 cm is mostly its distance: what that rounds, forces show.
+
+    All turns are about z, and the last body, held about its own axis, feels nothing of where it is:
+
+        turn = tau_1 / (I_1 + I_2 + (m_2 + m_3) d^2),      turn + spin = target,      force = I_3 target
+    """
+    builder, inertia = sl.ModelBuilder("crane"), 4e-5
+    turn = builder.add_joint("turn", "revolute", axis=(0, 0, 1))
+    builder.add_body(turn, mass=1.0, inertia=np.eye(3))
+    slide = builder.add_joint("slide", "prismatic", parent=turn, axis=(1, 0, 0))
+    builder.add_body(slide, mass=1.0, inertia=np.eye(3))
+    spin = builder.add_joint("spin", "revolute", parent=slide, axis=(0, 0, 1))
+    builder.add_body(spin, mass=1.0, inertia=inertia * np.eye(3))
+    model = builder.build()
+    far = 10.0 ** np.repeat(np.arange(7.0), 16)
+    angles = np.random.default_rng(0).uniform(-np.pi, np.pi, (2, len(far)))
+    q = np.stack([angles[0], far, angles[1]], -1)
+    whole = 2.0 + 2.0 * far**2
+    tau = np.stack([whole, 0.0 * far, 0.0 * far], -1)
+    dynamics = sl.ConstrainedDynamics(model, [sl.Contact(model, "spin", rows=(5,))], method)
+    solution = dynamics.solve(q, 0.0 * tau, tau, target=np.full((len(far), 1), 3.0))
+    converged = solution.status == sl.Status.CONVERGED
+    assert (np.abs(solution.a - [1.0, 0.0, 2.0]).max(-1) < 3e-7 * 2.0)[converged].all()
+    # Forces, by the accelerations that they give: ten times what accelerations may be off.
+    assert (np.abs(solution.forces[:, 0] / inertia - 3.0) < 3e-6 * 2.0)[converged].all()
+    assert converged[far <= 100.0].all()  # eps m_3 d^2 / I_3 is below 1e-7
+    assert converged.all() or method in FORM_M
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_light_link_far_out_that_carries_a_heavy_one(method: str) -> None:
+    """The link feels little of what it carries, which turns freely; but the latter's inertia takes the digits of its own."""
+    for light in (1.0, 1e-2, 1e-4, 1e-6):
+        builder = sl.ModelBuilder("crane")
+        turn = builder.add_joint("turn", "revolute", axis=(0, 0, 1))
+        builder.add_body(turn, mass=1.0, inertia=np.eye(3))
+        slide = builder.add_joint("slide", "prismatic", parent=turn, axis=(1, 0, 0))
+        builder.add_body(slide, mass=1.0, inertia=np.eye(3))
+        link = builder.add_joint("link", "revolute", parent=slide, axis=(0, 0.6, 0.8))
+        builder.add_body(link, mass=light, inertia=light * 1e-4 * np.eye(3))
+        ball = builder.add_joint("ball", "spherical", parent=link)
+        builder.add_body(ball, mass=1.0, com=(1e-3, 5e-3, 0.0), inertia=1e-4 * np.diag([0.4, 0.5, 0.6]))
+        model = builder.build()
+        q, v, tau = states(model, 4)
+        v, tau, rest = v * [0, 0, 3, 3, 3, 3], tau * [1, 1, 1e-7, 1e-5, 1e-5, 1e-5], np.zeros((0, model.nv))
+        contact, units = sl.Contact(model, "ball", rows=[3]), Units(model, 1.0, 1.0)
+        for far in (1.0, 10.0, 100.0, 1000.0):
+            q[:, 1] = far
+            solution = sl.ConstrainedDynamics(model, [contact], method).solve(q, v, tau)
+            for each, a, status in zip(zip(q, v, tau, strict=True), solution.a, solution.status, strict=True):
+                sample = Sample(*each, np.ones(1), np.zeros(1), rest, np.zeros((model.njoints, 6)))
+                right = Problem.of(units, [contact], np.ones(1), sample).solution[0]
+                assert status != sl.Status.CONVERGED or np.abs(a - right).max() < 3e-7 * np.abs(right).max()
+                assert status == sl.Status.CONVERGED or method in FORM_M
+                assert status == sl.Status.CONVERGED or far**2 > 1e3 * light
+
+
+TINY, HUGE = 1e-3, 1e3
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(
+    ("size", "kind", "rows", "acceleration"), [(TINY, "revolute", (0, 1, 2), 5e3), (HUGE, "prismatic", (3, 4, 5), 1e4)]
+)
+def test_metres_are_not_radians(
+    size: float, kind: str, rows: tuple[int, ...], acceleration: float, method: str, dtype: Any
+) -> None:
+    """What a tiny robot rounds in rad/s^2 is much in m/s^2, and what a huge one rounds in m/s^2 is much in rad/s^2: neither
+    hides that a point on an axis stands still, or that a slide does not turn, while rows of the other kind are there."""
+    builder = sl.ModelBuilder("one joint")
+    joint = builder.add_joint("joint", kind, axis=(0, 0, 1))
+    builder.add_body(joint, mass=1.0, inertia=size**2 * np.eye(3))
+    model = builder.build()
+    contacts = [sl.Contact(model, "joint", rows=rows), sl.Contact(model, "joint", 6, name="not active")]
+    turns = kind == "revolute"
+    tau = acceleration * (size**2 if turns else 1.0)
+    asked = acceleration * (size if turns else 1.0 / size) * 10.0 ** -np.arange(1.0, 5.0)
+    target = np.zeros((4, 9))
+    target[:, 0] = asked
+    inputs = (np.full((4, 1), x, dtype) for x in (0.3, 0.0, tau))
+    active = np.array([1.0, 0.0], dtype)
+    solution = sl.ConstrainedDynamics(model, contacts, method).solve(*inputs, active, target.astype(dtype))
+    assert (solution.status != sl.Status.CONVERGED).all()
+    assert (solution.residual > 0.999 * asked).all()
+
+
 @pytest.mark.slow
 def test_a_model_that_single_precision_cannot_hold_is_never_converged() -> None:
     """A link nearly without inertia carries a heavy one: its numbers, rounded, are another robot's."""
@@ -100,6 +195,25 @@ def test_the_dense_method_meets_constraints_to_the_last_digits() -> None:
     constraints = [sl.Contact(model, feet[0], 6), *(sl.Contact(model, foot, 3) for foot in feet[1:])]
     solution = sl.ConstrainedDynamics(model, constraints, "kkt", tolerance=1e-12).solve(*states(model, 256))
     assert (solution.status == sl.Status.CONVERGED).all()
+
+
+def test_the_dense_method_tells_rounding_from_rank() -> None:
+    """Bodies float 10 km apart, and one is asked for two accelerations: what the rounding of the Delassus matrix makes of
+    rows that are alike is no row that could be met."""
+    model = chain(floating_tree(115, 5))
+    units, q = Units(model, 1.0, 1.0), sl.random_configuration(model, 115)
+    for joint in model.joints:
+        q[joint.iq : joint.iq + LINEAR.get(joint.kind, 0)] *= 1e4
+    rng = np.random.default_rng(115)
+    tau, target = rng.normal(size=model.nv), rng.normal(size=6)
+    frame = next(frame.name for frame in model.frames if frame.joint == 2)
+    contacts = [sl.Contact(model, frame, name=name) for name in ("one", "other")]
+    rest = np.ones(2), target, np.zeros((0, model.nv)), np.zeros((model.njoints, 6))
+    a, forces = Problem.of(units, contacts, np.ones(6), Sample(q, 0.0 * tau, tau, *rest)).solution
+    solution = sl.ConstrainedDynamics(model, contacts, "kkt").solve(q, 0.0 * tau, tau, target=target)
+    assert solution.status == sl.Status.LEAST_SQUARES
+    np.testing.assert_allclose(solution.a, a, atol=1e-6 * np.abs(a).max())
+    np.testing.assert_allclose(solution.forces, forces, atol=1e-5 * np.abs(forces).max())
 
 
 def scaled(model: sl.Model, mass: float, length: float) -> sl.Model:
@@ -146,6 +260,32 @@ def test_any_mu_is_right_or_says_that_it_is_not(mu: float) -> None:
         converged = solution.status == sl.Status.CONVERGED
         assert errors(solution.a, right)[converged].max(initial=0.0) < 1e-7, method
         assert converged.all() or mu < 1e-10 or mu > 1e-2, method
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("mu", [1e-3, 1e-6, 1e-8, 2e-10])
+def test_least_squares_are_right_or_say_that_they_are_not(mu: float, method: str) -> None:
+    """The tip of a pendulum is asked for two accelerations: forces grow by 1 / mu, and so does what is rounded of them.
+
+    a = J^T (target_1 + target_2) / (2 J^T J),      J = (-y, x, 0) of the tip
+    """
+    builder, tip = sl.ModelBuilder("pendulum"), np.eye(4)
+    turn = builder.add_joint("turn", "revolute", axis=(0, 0, 1))
+    builder.add_body(turn, mass=1.0, com=(0.5, 0.0, 0.0), inertia=0.1 * np.eye(3))
+    tip[:2, 3] = 0.7, 0.2
+    builder.add_frame("tip", turn, tip)
+    model = builder.build()
+    q, v, tau = states(model, 64)
+    target = np.random.default_rng(0).normal(size=(64, 6))
+    J = np.array([-0.2, 0.7, 0.0])
+    right = (target[:, :3] + target[:, 3:]) @ J / (2.0 * J @ J)
+    contacts = [sl.Contact(model, "tip", name=name) for name in ("one", "other")]
+    typical = sl.ConstrainedDynamics(model, contacts)._typical
+    solution = sl.ConstrainedDynamics(model, contacts, method, mu=mu * typical).solve(q, 0.0 * v, tau, target=target)
+    least = solution.status == sl.Status.LEAST_SQUARES
+    assert (np.abs(solution.a[:, 0] - right) < 3e-7 * 9.81)[least].all()
+    assert (solution.status != sl.Status.CONVERGED).all()
+    assert least.all() or mu < 1e-7 or method == "prox_ltls"
 
 
 @pytest.mark.parametrize("method", list(METHODS))

@@ -18,7 +18,7 @@ import numpy as np
 import saltus as sl
 from saltus.arrays import Array
 from saltus.constraints.dynamics import METHODS, TAKE_ROWS, TREES_ONLY
-from saltus.constraints.scale import levers
+from saltus.constraints.scale import levers, robot_size
 from tests import oracles
 from tools.fuzz.dense import RANK, Problem, Sample, row_units, sensitivity
 from tools.fuzz.robots import Units, random_q, random_robot
@@ -32,6 +32,8 @@ WORST = 1e-2
 """Where more than this would be allowed, accuracy is not looked at."""
 SLOW = 1e-3
 """Along singular values below so much of the largest, a proximal method moves so little that it may think it is there."""
+FORM_M = {"kkt", "prox_ltl", "prox_ltls"}
+"""Methods that form the inertia matrix."""
 CONTRADICTORY = {"f8": 1e-5, "f4": 1e-2}
 """Constraints that miss by more than so much of what they ask for may not converge."""
 
@@ -170,7 +172,8 @@ def check(rng: np.random.Generator) -> Iterator[str]:
         for k, (problem, shift) in enumerate(zip(problems, measured, strict=True)):
             at = () if alone else (k,)
             found = solution.a[at], solution.forces[at], int(np.asarray(solution.status)[at])
-            wrong = judge(u, constraints, problem, shift, found, dtype, dynamics.tolerance, bool(mu))
+            formed = method in FORM_M
+            wrong = judge(u, constraints, problem, shift, found, dtype, dynamics.tolerance, bool(mu), formed)
             yield from (f"{about}, sample {k}: {text}" for text in wrong)
 
 
@@ -200,10 +203,10 @@ def arguments(samples: list[Sample], dtype: str, alone: bool, users: bool) -> di
 
 def judge(
     u: Units, constraints: list[sl.Constraint], problem: Problem, shift: Callable[[], tuple[float, float]],
-    found: tuple[Array, Array, int], dtype: str, tolerance: float, chosen: bool = False,
+    found: tuple[Array, Array, int], dtype: str, tolerance: float, chosen: bool = False, formed: bool = True,
 ) -> Iterator[str]:  # fmt: skip
     """What is wrong with accelerations, forces and status of one sample; `shift` is its sensitivity, and whether mu was
-    chosen by the user."""
+    chosen by the user, and M formed."""
     a, forces, status = found
     if a.dtype != dtype or forces.dtype != dtype:
         yield f"types {a.dtype} and {forces.dtype}"
@@ -219,7 +222,9 @@ def judge(
 
     fall = float(np.abs(u.model.gravity).max())
     near = float((np.abs(problem.solution[0] * u.v) * levers(u.model, constraints)).max(initial=fall))
-    limit = max(tolerance, float(np.finfo(dtype).eps) * near)  # as convergence.py has it
+    kinds = [0 if c.dofs else axis // 3 for c in constraints for axis in c.rows]
+    rounding = float(np.finfo(dtype).eps) * near / np.array([1.0, robot_size(u.model)])[kinds]
+    limit = np.maximum(tolerance, rounding)  # as convergence.py has it
     stopped = problem.left(limit / row_units(u, constraints))
     lost = problem.lost
 
@@ -242,7 +247,7 @@ def judge(
         rounded = min(10.0 * float(np.finfo(dtype).eps) * problem.felt(forces), 10.0 * WORST * problem.size)
         yield from off("accelerations by forces", problem.pushed(forces), a, problem.size, 0, 10.0, rounded)
         if problem.unique:
-            rounded = float(np.finfo(dtype).eps) * problem.carried()
+            rounded = float(np.finfo(dtype).eps) * problem.carried(formed)
             yield from off("forces", forces, force, float(np.abs(force).max(initial=0.0)), 1, more=rounded)
     regular = problem.singular > RANK
     if status == sl.Status.LEAST_SQUARES and contradictory and (problem.singular[regular] > SLOW).all():

@@ -64,6 +64,19 @@ def row_units(u: Units, constraints: Sequence[sl.Constraint]) -> Array:
     return np.concatenate([np.ones(c.dim) if c.dofs else u.motion[list(c.rows)] for c in constraints])
 
 
+def summed_inertia(u: Units, kinematics: Any) -> Array:
+    """(nv, nv): how large the terms are that entries of M are the sum of where bodies are seen from the origin of the first
+    one, as by methods that form M. A small body far away has an inertia there that is mostly its distance, squared."""
+    X, J, _, _ = kinematics
+    to_first = oracles.shift(-X[min(1, len(X) - 1)][:3, 3])
+    total = np.zeros((u.model.nv, u.model.nv))
+    for i, joint in enumerate(u.model.joints[1:], start=1):
+        back = oracles.Ad(oracles.inverse(to_first @ X[i]))
+        motions = np.abs(oracles.Ad(to_first) @ J[i])
+        total += motions.T @ np.abs(back.T @ oracles.spatial_inertia(joint) @ back) @ motions
+    return total
+
+
 @dataclass(frozen=True)
 class Sample:
     """All that a call of `solve` is given for one robot."""
@@ -87,6 +100,7 @@ class Problem:
     goal: Array
     scale: Array
     speed: Array  # J v, without feedback
+    summed: Array  # summed_inertia
 
     @classmethod
     def of(cls, u: Units, constraints: Sequence[sl.Constraint], mu: Array, s: Sample) -> Problem:
@@ -110,6 +124,7 @@ class Problem:
         return cls(
             oracles.mass_matrix(model, s.q) / u.M, rest / u.tau, np.concatenate(J) * u.v / unit[:, None],
             np.concatenate(goal) / unit, unit / np.sqrt(mu), np.concatenate(speeds) / unit,
+            summed_inertia(u, kinematics) / u.M,
         )  # fmt: skip
 
     @cached_property
@@ -189,13 +204,14 @@ class Problem:
         """How large the accelerations are that these forces give, each by itself: what their rounding is relative to."""
         return float((np.abs(np.linalg.solve(self.M, self.J.T)) @ np.abs(forces)).max(initial=0.0))
 
-    def carried(self) -> float:
+    def carried(self, formed: bool) -> float:
         """How large the forces are that the terms of the equations of motion ask for, each by itself: what the rounding of
-        these is relative to."""
+        these is relative to. `formed`: by methods that form M, each term of its entries by itself."""
         L, _, (U, values, Vt) = self._parts
         inverse = np.where(self.singular > RANK, 1.0 / np.where(self.singular > RANK, values, 1.0), 0.0)
         weights = self.scale[:, None] * (Vt.T * inverse) @ solve_triangular(L, U, lower=True, trans=1).T
-        return float((np.abs(weights) @ (np.abs(self.M) @ np.abs(self.solution[0]))).max(initial=0.0))
+        M = self.summed if formed else np.abs(self.M)
+        return float((np.abs(weights) @ (M @ np.abs(self.solution[0]))).max(initial=0.0))
 
     def pushed(self, forces: Array) -> Array:
         """The accelerations that these forces give by the equations of motion."""

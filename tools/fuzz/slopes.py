@@ -136,10 +136,12 @@ def free(rng: np.random.Generator) -> Iterator[str]:
         yield from compare(f"vjp of {name}", np.array(total), np.sum(weights * unit(u) * right), most)
 
 
-def lost(problem: Problem) -> float:
-    """What rounding may take from slopes under constraints, rows that depend on others left out."""
+def lost(problem: Problem, size: float) -> float:
+    """What rounding may take from slopes under constraints, rows that depend on others left out: from their size, and from
+    what forces add, which turn with the rows and are rounded likewise."""
     least = float(problem.singular[problem.singular > 1e-9].min(initial=1.0))
-    return FACTOR * float(np.finfo(float).eps) * float(np.linalg.cond(problem.M)) / least**2
+    worst = FACTOR * float(np.finfo(float).eps) * float(np.linalg.cond(problem.M)) / least**2
+    return worst * (size + problem.felt(problem.solution[1]))
 
 
 def compare(what: str, ours: Any, right: Any, most: float) -> Iterator[str]:
@@ -180,7 +182,7 @@ def constrained(rng: np.random.Generator) -> Iterator[str]:
     dynamics = sl.ConstrainedDynamics(m, constraints, method, tolerance=1e-11, most_iterations=200)
     along = tuple(direction.values())
     size = float(np.abs(right[: m.nv]).max() + np.abs(problem.solution[0]).max() + np.abs(problem.free).max())
-    doubt, force_doubt = doubt + lost(problem) * size, force_doubt + lost(problem) * size
+    doubt, force_doubt = doubt + lost(problem, size), force_doubt + lost(problem, size)
     for mode in ("analytical", "ad", "fdc"):
         if contradictory and mode == "fdc":
             continue
@@ -188,17 +190,19 @@ def constrained(rng: np.random.Generator) -> Iterator[str]:
         about = f"{mode} derivatives of {method}, {sl.Status(int(D.solution.status)).name}"
         if D.status in (sl.Status.STOPPED, sl.Status.INACCURATE) or (contradictory and np.isnan(D.da_dq).any()):
             continue
-        theirs, rounded = right, 0.0
+        theirs, more, rounded = right, 0.0 * doubts, 0.0
         if mode == "ad":  # where constraints contradict each other, forces are 1 / mu of what they miss, and cancel
             run = int(D.solution.iterations), dynamics.mu
-            theirs, _ = slope_of(lambda x: np.concatenate(dense(x).after(*run)), m, point, direction)  # noqa: B023
+            theirs, more = slope_of(lambda x: np.concatenate(dense(x).after(*run)), m, point, direction)  # noqa: B023
             rounded = FACTOR * float(np.finfo(float).eps) * problem.felt(D.solution.forces)
         total = sum(J @ d for J, d in zip((D.da_dq, D.da_dv, D.da_dtau), along, strict=True))
+        rounded += float(more[: m.nv].max())
         yield from compare(f"{about}, accelerations", total, theirs[: m.nv], TOLERANCE[mode] * size + doubt + rounded)
         if problem.unique and not contradictory:
             total = sum(J @ d for J, d in zip((D.df_dq, D.df_dv, D.df_dtau), along, strict=True))
             most = float(np.abs(right[m.nv :]).max(initial=0.0) + np.abs(problem.solution[1]).max(initial=0.0)) + size
-            yield from compare(f"{about}, forces", total, theirs[m.nv :], TOLERANCE[mode] * most + force_doubt)
+            most = TOLERANCE[mode] * most + force_doubt + float(more[m.nv :].max(initial=0.0))
+            yield from compare(f"{about}, forces", total, theirs[m.nv :], most)
     if not contradictory:
         yield from products(rng, u, dynamics, problem, sample, direction, right, size, doubt)
         yield from impacts(rng, u, dynamics, constraints, weights, sample, direction)
@@ -229,19 +233,22 @@ def impacts(
     restitution = float(rng.uniform(0.0, 1.0))
     bounce = 1.0 + restitution
 
-    def after(x: Point, iterations: float = np.inf) -> Array:
+    def jump(x: Point) -> Problem:
         problem = Problem.of(u, constraints, weights, replace(sample, **x))
-        jump = replace(problem, rest=0.0 * problem.rest, goal=-bounce * problem.speed)
-        return np.asarray(x["v"] + jump.after(iterations, dynamics.mu)[0])
+        return replace(problem, rest=0.0 * problem.rest, goal=-bounce * problem.speed)
+
+    def after(x: Point, iterations: float = np.inf) -> Array:
+        return np.asarray(x["v"] + jump(x).after(iterations, dynamics.mu)[0])
 
     point, along = {"q": sample.q, "v": sample.v}, {"q": direction["q"], "v": direction["v"]}
     right, doubts = slope_of(after, u.model, point, along)
     size = float(np.abs(right).max() + np.abs(sample.v).max())
-    doubt = float(doubts.max()) + size * lost(Problem.of(u, constraints, weights, sample))
+    doubt = float(doubts.max()) + lost(jump(point), size)
     for mode in ("analytical", "ad", "fdc"):
         D = dynamics.impact_derivatives(**point, active=sample.active, restitution=restitution, mode=mode)
-        theirs, count = right, int(D.impact.iterations)
+        theirs, count, more = right, int(D.impact.iterations), 0.0 * doubts
         if mode == "ad":
-            theirs, _ = slope_of(lambda x: after(x, count), u.model, point, along)  # noqa: B023
+            theirs, more = slope_of(lambda x: after(x, count), u.model, point, along)  # noqa: B023
         total = D.dv_dq @ along["q"] + D.dv_dv @ along["v"]
-        yield from compare(f"{mode} derivatives of impact", total, theirs, TOLERANCE[mode] * size + doubt)
+        most = TOLERANCE[mode] * size + doubt + float(more.max())
+        yield from compare(f"{mode} derivatives of impact", total, theirs, most)

@@ -29,10 +29,22 @@ away and shows (convergence.py). Loops: loop_aba.py.
 
 from __future__ import annotations
 
-from saltus.constraints.convergence import conclude, goes_on, least_sizes, limit, relative_step, remaining, sized
+from saltus.constraints.convergence import (
+    conclude,
+    goes_on,
+    larger,
+    least_sizes,
+    limit,
+    no_rows,
+    relative_step,
+    remaining,
+    rounded,
+    select_rows,
+    sized,
+)
 from saltus.constraints.measure import contact_goal, largest_row, load_rows, store_rows, weighted
 from saltus.constraints.tables import SUPPORTS, constrained
-from saltus.kernel import Layout, kernel, ld, lift, maximum, select, some, st, zero
+from saltus.kernel import Layout, kernel, ld, lift, select, some, st, zero
 from saltus.model.joint_kernels import add_along, add_motion, carried, component, joint_placement, joint_turn, set_free
 from saltus.model.tree import HEAVY
 from saltus.spatial.algebra import (
@@ -70,23 +82,23 @@ def _constrained_aba(tree, q, v, tau, active, target, start, w, a, forces, repor
     place_and_aim(tree, q, v, active, target, start, w)
     collect(tree, q, tau, active, w)
     residual, near = roll_out(tree, q, active, w)
-    step, before, change, count = o + 1.0, lift(1e300, o), lift(1e300, o), o + 1.0
-    going = goes_on(tree, residual, change, step, before, near)
+    step, before, change, count = o + 1.0, lift(1e300, o), no_rows(lift(1e300, o)), o + 1.0
+    going = goes_on(tree, residual, change, step, before, limit(tree, near))
     for _ in range(1, tree.most_iterations[0]):
         if not some(going):
             break
         alive = select(going, lift(1.0, o), o)
         push_back(tree, q, tau, alive, w)
         newer, moved, stepped, near = pass_on(tree, q, active, w)
-        residual, change = select(going, newer, residual), select(going, moved, change)
+        residual, change = select_rows(going, newer, residual), select_rows(going, moved, change)
         before, step, count = select(going, step, before), select(going, stepped, step), count + alive
-        going = goes_on(tree, residual, change, step, before, near)
+        going = goes_on(tree, residual, change, step, before, limit(tree, near))
     finish(tree, q, w)
     for k in range(tree.nv):
         st(a, k, w.joint[k])
     for c in range(tree.nc):  # the multipliers that belong to these accelerations
         store_rows(tree, c, w.push[c] - weighted(tree, c, w.miss[c], lift(1.0, o)), forces)
-    residual, error = maximum(residual, near * tree.rounding[0]), remaining(step, before)
+    residual, error = larger(residual, rounded(tree, near)), remaining(step, before)
     conclude(tree, count, residual, change, error, limit(tree, near), report)
 
 
@@ -211,7 +223,7 @@ def accelerate(tree, i, q, before, w):
 def roll_out(tree, q, active, w):
     """To the leaves, over the bodies that support constraints: accelerations; returns what is left of the constraints, and
     the largest acceleration of a joint that moves one."""
-    residual, sizes, acceleration = zero(q), least_sizes(tree, zero(q)), w.acceleration[0]
+    residual, sizes, acceleration = no_rows(zero(q)), least_sizes(tree, zero(q)), w.acceleration[0]
     residual = measure_held(tree, 0, acceleration, active, residual, w)
     for i in range(1, tree.nj):
         if tree.supports[i]:
@@ -227,7 +239,7 @@ def roll_out(tree, q, active, w):
 
 @kernel
 def measure_held(tree, i, acceleration, active, residual, w):
-    """What the acceleration of body i leaves of the contacts that it has; returns the largest row of it, and of a number."""
+    """What the acceleration of body i leaves of the contacts that it has; returns the largest rows of it, and of others."""
     c = tree.held[i]
     while c >= 0:
         miss = (act_inv(tree.place_a[c], acceleration) - w.goal[c]) * ld(active, c)
@@ -290,8 +302,8 @@ def push_for(tree, i, acceleration, w):
 def pass_on(tree, q, active, w):
     """To the leaves: steps of accelerations; returns what they leave of the constraints, how much of it changed, the largest
     step by the size of accelerations, and that of joints which move a constraint."""
-    residual = largest = zero(q)
-    sizes, change = least_sizes(tree, residual), w.change[0]
+    residual = largest = no_rows(zero(q))
+    sizes, change = least_sizes(tree, zero(q)), w.change[0]
     residual, largest = change_held(tree, 0, change, active, residual, largest, w)
     for i in range(1, tree.nj):
         if tree.supports[i]:
@@ -315,7 +327,7 @@ def pass_on(tree, q, active, w):
 
 @kernel
 def change_held(tree, i, change, active, residual, largest, w):
-    """The same of the contacts that body i has, by a step of its acceleration; returns the largest row left, and changed."""
+    """The same of the contacts that body i has, by a step of its acceleration; returns the largest rows, and changes."""
     c = tree.held[i]
     while c >= 0:
         moved = act_inv(tree.place_a[c], change) * ld(active, c)

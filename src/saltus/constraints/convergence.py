@@ -2,15 +2,16 @@
 
 | quantity | what | ends the iteration where |
 |---|---|---|
-| `residual` | largest row that is left of the constraints | at most `limit`: they are met |
-| `change` | its largest change by the last iteration | at most `limit`: they contradict each other, and stand still |
+| `residual` | largest rows that are left of the constraints | at most `limit`: they are met |
+| `change` | their largest changes by the last iteration | at most `limit`: they contradict each other, and stand still |
 | `step` | largest last change of an acceleration, by their size | `remaining` is at most `settled`; or it shrinks no more |
 
-`limit` is the tolerance, or what rounding leaves of accelerations as far as they move a constraint (`near`). An
-iteration starts from what accelerations leave of the equations of motion, not from what they were meant to leave, so that
-its step is as large as the error of what was there before, whether that came from the method or from rounding: it is the
-estimate of the error that a status relies on, reported as `imbalance`. Where rounding keeps accelerations from settling,
-steps stop shrinking, and the status says so.
+`limit` is the tolerance, or what rounding leaves of accelerations as far as they move a constraint (`near`). Rows along
+an axis and rows about one have limits of their own (`Rows`): what a robot of a millimetre rounds in rad/s^2 is a
+thousand times what it may leave in m/s^2. An iteration starts from what accelerations leave of the equations of motion,
+not from what they were meant to leave, so that its step is as large as the error of what was there before, whether that
+came from the method or from rounding: it is the estimate of the error that a status relies on, reported as `imbalance`.
+Where rounding keeps accelerations from settling, steps stop shrinking, and the status says so.
 """
 
 from __future__ import annotations
@@ -34,6 +35,13 @@ NOTHING = 1e-30
 
 BARELY = 1.001
 """A residual that is as large as its limit, since rounding hides what is below, is within it."""
+
+
+class Rows(NamedTuple):
+    """The largest of rows along an axis [m/s^2], and of those about one [rad/s^2]."""
+
+    lin: Scalar
+    ang: Scalar
 
 
 class Sizes(NamedTuple):
@@ -72,9 +80,58 @@ def relative_step(s):
 
 
 @kernel
+def no_rows(o):
+    return Rows(o, o)
+
+
+@kernel
+def largest_of(rows, axis, x):
+    """Rows with one more of them, that along or about an axis of its frame (0 to 5)."""
+    if axis < 3:
+        return Rows(largest(rows.lin, x), rows.ang)
+    return Rows(rows.lin, largest(rows.ang, x))
+
+
+@kernel
+def rounded(tree, near):
+    """What rounding leaves of rows, for accelerations of a size; 0 of a kind that no constraint has."""
+    return Rows(near * tree.along[0], near * tree.about[0])
+
+
+@kernel
 def limit(tree, near):
-    """What may be left of a constraint, for accelerations of a size."""
-    return maximum(lift(tree.tolerance[0], near), near * tree.rounding[0])
+    """What may be left of rows, for accelerations of a size."""
+    return tolerated(tree, rounded(tree, near))
+
+
+@kernel
+def tolerated(tree, left):
+    """What may be left of rows, of which rounding leaves so much."""
+    tolerance = lift(tree.tolerance[0], left.lin)
+    return Rows(maximum(tolerance, left.lin), maximum(tolerance, left.ang))
+
+
+@kernel
+def beyond(rows, most):
+    """Positive if rows of either kind are larger than they may be."""
+    return maximum(rows.lin - most.lin, rows.ang - most.ang)
+
+
+@kernel
+def larger(rows, others):
+    return Rows(maximum(rows.lin, others.lin), maximum(rows.ang, others.ang))
+
+
+@kernel
+def moved_beyond(noise, rows, moved):
+    """How much rows changed, but for so much of the largest, which the rounding of a dense system makes of all."""
+    o, noise = noise * 0.0, noise * maximum(rows.lin, rows.ang)
+    return Rows(maximum(o, moved.lin - noise), maximum(o, moved.ang - noise))
+
+
+@kernel
+def select_rows(condition, rows, others):
+    return Rows(select(condition, rows.lin, others.lin), select(condition, rows.ang, others.ang))
 
 
 @kernel
@@ -86,9 +143,9 @@ def remaining(step, before):
 
 
 @kernel
-def goes_on(tree, residual, change, step, before, near):
-    """Whether another iteration is worth it; `before` is the step before the last."""
-    missed = minimum(residual, change) - limit(tree, near)
+def goes_on(tree, residual, change, step, before, most):
+    """Whether another iteration is worth it; `before` is the step before the last, `most` the limit."""
+    missed = minimum(beyond(residual, most), beyond(change, most))
     unsettled = minimum(remaining(step, before) - tree.settled[0], SHRINKING * before - step)
     return less(0.0, maximum(missed, unsettled))
 
@@ -96,12 +153,13 @@ def goes_on(tree, residual, change, step, before, near):
 @kernel
 def conclude(tree, count, residual, change, step, allowed, report):
     """Write the report: iterations, residual, change, imbalance and status. NaN never looks like a success."""
-    o, most = count * 0.0, allowed * BARELY + NOTHING
-    met, still = less(residual, most), less(change + (residual - residual), most)
+    o, most = count * 0.0, Rows(allowed.lin * BARELY + NOTHING, allowed.ang * BARELY + NOTHING)
+    missed, moved = beyond(residual, most), beyond(change, most)
+    met, still = less(missed, o), less(moved + (missed - missed), o)
     best = select(met, o + CONVERGED, select(still, o + LEAST_SQUARES, o + STOPPED))
-    rough = select(less(most, minimum(residual, change)), o + STOPPED, o + INACCURATE)
+    rough = select(less(o, minimum(missed, moved)), o + STOPPED, o + INACCURATE)
     st(report, 0, count)
-    st(report, 1, residual)
-    st(report, 2, change)
+    st(report, 1, maximum(residual.lin, residual.ang))
+    st(report, 2, maximum(change.lin, change.ang))
     st(report, 3, step)
     st(report, 4, select(less(step, tree.settled[0] + NOTHING), best, rough))

@@ -541,7 +541,7 @@ class ConstrainedDynamics:
             given = self._checked(rows)
         still = np.zeros(self.model.nv, getattr(q, "dtype", DOUBLE))
         inputs = (q, still, still, everything if active is None else active, nothing, given)
-        inertia, _, J, _ = _constrained_system.call(self.problem, inputs, None, on_invalid)
+        inertia, _, J, _, _ = _constrained_system.call(self.problem, inputs, None, on_invalid)
         return factor_kkt(self.problem, inertia if M is None else M, J, on_invalid)
 
     def delassus(

@@ -58,7 +58,7 @@ def _impact(tree, q, v, active, restitution, rows, w, after, impulses, report):
     for r in range(tree.nm):
         st(w.push, r, o)
     move_bodies(tree, q, v, w)
-    collect_bodies(tree, q, v, w, w.M, w.rest)
+    collect_bodies(tree, q, v, w, w.M, w.rest, w.far)
     aim_rows(tree, active, w.push, w, w.J, w.goal)
     take_rows(tree, active, w.push, rows, w.J, w.goal)
 

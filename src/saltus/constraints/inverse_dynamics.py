@@ -36,7 +36,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from saltus.arrays import Array
-from saltus.constraints.convergence import conclude
+from saltus.constraints.convergence import Rows, conclude
 from saltus.constraints.dense import factor_block, solve_block
 from saltus.constraints.report import Reported
 from saltus.constraints.system import AXES, BODIES, aim_rows, move_accelerated, take_rows
@@ -110,7 +110,9 @@ def _inverse_dynamics(tree, q, v, a, active, rows, w, tau, forces, report):
         st(tau, k, ld(w.torque, k))
     for i in range(tree.passives[0]):
         st(tau, tree.passive[i], o)
-    conclude(tree, count, residual, change, o, allowed, report)  # torques balance whatever forces leave
+    most = Rows(allowed, allowed)
+    # Torques balance whatever forces leave.
+    conclude(tree, count, Rows(residual, o), Rows(change, o), o, most, report)
 
 
 @kernel

@@ -32,11 +32,23 @@ the tree. A contact is a constraint whose body b is the world.
 from __future__ import annotations
 
 from saltus.constraints.constrained_aba import as_force
-from saltus.constraints.convergence import conclude, goes_on, least_sizes, limit, relative_step, remaining, sized
+from saltus.constraints.convergence import (
+    conclude,
+    goes_on,
+    larger,
+    least_sizes,
+    limit,
+    no_rows,
+    relative_step,
+    remaining,
+    rounded,
+    select_rows,
+    sized,
+)
 from saltus.constraints.measure import largest_row, load_rows, separation, store_rows, weighted
 from saltus.constraints.six import Six, act_six, less_product, row, symmetric_part, transposed
 from saltus.constraints.tables import SUPPORTS, TIES, constrained
-from saltus.kernel import Layout, kernel, ld, less, lift, maximum, select, some, st, zero
+from saltus.kernel import Layout, kernel, ld, less, lift, select, some, st, zero
 from saltus.model.joint_kernels import add_along, add_motion, carried, component, joint_placement, joint_turn, set_free
 from saltus.model.tree import HEAVY
 from saltus.spatial.algebra import (
@@ -86,7 +98,7 @@ def _loop_aba(tree, q, v, tau, active, target, start, w, a, forces, report):
         st(a, k, o)
     for c in range(tree.nc):
         w.miss[c] = (seen_motion(tree, c, w.acceleration, w) - w.goal[c]) * ld(active, c)
-    residual, change, count, near, going = o, o, o, o, less(-1.0, o)
+    residual, change, count, near, going = no_rows(o), no_rows(o), o, o, less(-1.0, o)
     step, before = lift(1e300, o), lift(1e300, o)
     for _ in range(tree.most_iterations[0]):
         if not some(going):
@@ -95,12 +107,12 @@ def _loop_aba(tree, q, v, tau, active, target, start, w, a, forces, report):
         push_back(tree, q, tau, alive, w, a)
         stepped, near = take_step(tree, q, w, a)
         newer, moved = measure(tree, active, alive, w)
-        residual, change = select(going, newer, residual), select(going, moved, change)
+        residual, change = select_rows(going, newer, residual), select_rows(going, moved, change)
         before, step, count = select(going, step, before), select(going, stepped, step), count + alive
-        going = goes_on(tree, residual, change, step, before, near)
+        going = goes_on(tree, residual, change, step, before, limit(tree, near))
     for c in range(tree.nc):
         store_rows(tree, c, w.push[c], forces)
-    residual, error = maximum(residual, near * tree.rounding[0]), remaining(step, before)
+    residual, error = larger(residual, rounded(tree, near)), remaining(step, before)
     conclude(tree, count, residual, change, error, limit(tree, near), report)
 
 
@@ -289,7 +301,7 @@ def take_step(tree, q, w, a):
 @kernel
 def measure(tree, active, alive, w):
     """Forces follow what is left of the constraints; returns the largest of it, and of how much it changed."""
-    residual = largest = zero(active)
+    residual = largest = no_rows(zero(active))
     for c in range(tree.nc):
         moved = seen_motion(tree, c, w.change, w) * ld(active, c)
         miss = w.miss[c] + moved

@@ -5,7 +5,8 @@ Six rows are carried for every constraint, those that it does not have with weig
 
 from __future__ import annotations
 
-from saltus.kernel import kernel, largest, ld, st
+from saltus.constraints.convergence import largest_of
+from saltus.kernel import kernel, ld, st
 from saltus.model.joint_kernels import add_along, component
 from saltus.spatial.algebra import Force, Motion, Vec3, act_inv, cross, inverse, turn_back
 from saltus.spatial.lie import log6
@@ -27,11 +28,11 @@ def store_rows(tree, c, rows, array):
 
 
 @kernel
-def largest_row(tree, c, rows, size):
-    """The largest of |rows| that constraint c has, and of a size before it."""
+def largest_row(tree, c, rows, sizes):
+    """The largest of |rows| that constraint c has, and of sizes before it."""
     for r in range(tree.first_row[c], tree.end_row[c]):
-        size = largest(size, component(rows, tree.row_axis[r]))
-    return size
+        sizes = largest_of(sizes, tree.row_axis[r], component(rows, tree.row_axis[r]))
+    return sizes
 
 
 @kernel

@@ -17,6 +17,7 @@ O(n d^2 + m d^2 + m^2 d + m^3) for depth d, O(n d + m d + m^2) an iteration.
 | Lambda_mu^-1 | `delassus`, `scale` | damped Delassus matrix, then its factors L and D, in place | nm nm, nm |
 | tau - b | `rest` | forces that are left for accelerations | nv |
 | lambda | `-push` | multipliers | nm |
+| | `far` | what distance adds to inertias, and rounds (system.py) | nv |
 | | `left`, `miss` | what is left of the two equations; `left` becomes the step of accelerations | nv, nm |
 
 Reference: J. Carpentier, R. Budhiraja, N. Mansard, Proximal and sparse resolution of constrained dynamic equations (2021),
@@ -25,10 +26,23 @@ sections III and IV, algorithm 1.
 
 from __future__ import annotations
 
-from saltus.constraints.convergence import conclude, goes_on, least_sizes, limit, remaining
+from saltus.constraints.convergence import (
+    NOTHING,
+    conclude,
+    goes_on,
+    larger,
+    largest_of,
+    least_sizes,
+    limit,
+    moved_beyond,
+    no_rows,
+    remaining,
+    rounded,
+    select_rows,
+)
 from saltus.constraints.dense import factor_block, solve_block
 from saltus.constraints.prox_ltls import take_step
-from saltus.constraints.system import AXES, BODIES, aim_rows, collect_bodies, move_bodies, take_rows
+from saltus.constraints.system import AXES, BODIES, aim_rows, collect_bodies, lost_to_distance, move_bodies, take_rows
 from saltus.constraints.tables import MOVERS, constrained
 from saltus.dynamics.ltl import factor, solve_lower, solve_upper
 from saltus.kernel import Layout, kernel, largest, ld, less, lift, maximum, select, some, st, zero
@@ -42,7 +56,7 @@ SETTLED = 1e-12
 
 WORK = Layout(
     nj=BODIES,
-    nv={**AXES, "rest": None, "inverse": None, "scaled": None, "diagonal": None, "left": None},
+    nv={**AXES, "rest": None, "inverse": None, "scaled": None, "diagonal": None, "left": None, "far": None},
     nvv={"M": None},
     nmv={"J": None, "plain": None},
     nmm={"delassus": None},
@@ -60,7 +74,7 @@ WORK = Layout(
 )
 def _prox_ltl(tree, q, v, tau, active, target, start, rows, w, a, forces, report):
     move_bodies(tree, q, v, w)
-    collect_bodies(tree, q, tau, w, w.M, w.rest)
+    collect_bodies(tree, q, tau, w, w.M, w.rest, w.far)
     aim_rows(tree, active, target, w, w.J, w.goal)
     take_rows(tree, active, target, rows, w.J, w.goal)
     for c in range(tree.nc):
@@ -85,7 +99,7 @@ def settle(tree, least, w, a, forces, report):
     for k in range(tree.nv):
         st(a, k, o)
 
-    residual, change, count, near, going = o, o, o, o, less(-1.0, o)
+    residual, change, count, near, going = no_rows(o), no_rows(o), o, o, less(-1.0, o)
     step, before = lift(1e300, o), lift(1e300, o)
     for _ in range(tree.most_iterations[0]):
         if not some(going):
@@ -94,14 +108,25 @@ def settle(tree, least, w, a, forces, report):
         find_step(tree, alive, w, a)
         stepped, near = take_step(tree, alive, least, w.left, a)
         newer, moved = measure(tree, w)
-        moved = maximum(o, moved - noise * newer)
-        residual, change = select(going, newer, residual), select(going, moved, change)
+        moved = moved_beyond(noise, newer, moved)
+        residual, change = select_rows(going, newer, residual), select_rows(going, moved, change)
         before, step, count = select(going, step, before), select(going, stepped, step), count + alive
-        going = goes_on(tree, residual, change, step, before, near)
+        going = goes_on(tree, residual, change, step, before, limit(tree, near))
     for r in range(tree.nm):
         st(forces, r, ld(w.push, r))
-    residual, error = maximum(residual, near * tree.rounding[0]), remaining(step, before)
+    lost = lost_to_distance(w.far, w.inverse, tree.nv) * tree.rounding[0]
+    error = maximum(maximum(remaining(step, before), lost), bias(tree, noise, residual, near))
+    residual = larger(residual, rounded(tree, near))
     conclude(tree, count, residual, change, error, limit(tree, near), report)
+
+
+@kernel
+def bias(tree, noise, residual, near):
+    """How far off accelerations are, by their size, where constraints contradict each other: what is left of these is the
+    same at every iteration, and so are the forces that answer it, with the rounding of a dense system: no step shows it."""
+    left = rounded(tree, near)
+    missed = maximum(residual.lin / (left.lin + NOTHING), residual.ang / (left.ang + NOTHING))
+    return missed * noise * (tree.rounding[0] * (tree.rounding[0] / ROUNDING))
 
 
 @kernel
@@ -172,7 +197,7 @@ def find_left(tree, w, a):
 def measure(tree, w):
     """What the step leaves of the constraints, by its own changes: rounding errors of J a - goal would show in forces, times
     1 / mu. Returns its largest entry, and the largest change of one."""
-    residual = change = zero(w.step)
+    residual = change = no_rows(zero(w.step))
     for c in range(tree.nc):
         for r in range(tree.first_row[c], tree.end_row[c]):
             moved = zero(w.step)
@@ -180,7 +205,8 @@ def measure(tree, w):
                 k = tree.mover[n]
                 moved = moved + ld(w.plain, r * tree.nv + k) * w.left[k]
             miss = ld(w.miss, r) - moved
-            residual, change = largest(residual, miss), largest(change, moved)
+            axis = tree.row_axis[r]
+            residual, change = largest_of(residual, axis, miss), largest_of(change, axis, moved)
             st(w.miss, r, miss)
     return residual, change
 

@@ -14,7 +14,7 @@ away.
 
 | paper | code | what | shape |
 |---|---|---|---|
-| M_mu | `M`, `pivot` | augmented inertia matrix, then its factors U and D, in place: upper triangle | nv nv, nv |
+| M_mu | `M`, `pivot` | augmented inertia matrix, then its factors U and D^-1, in place: upper triangle | nv nv, nv |
 | M | `M`, `diagonal` | plain inertia matrix: lower triangle, and diagonal | nv nv, nv |
 | tau - b | `rest` | forces that are left for accelerations | nv |
 | lambda | `-push` | multipliers | nm |
@@ -29,16 +29,21 @@ from saltus.constraints.convergence import (
     NOTHING,
     conclude,
     goes_on,
+    larger,
+    largest_of,
     least_sizes,
     limit,
+    no_rows,
     relative_step,
     remaining,
+    rounded,
+    select_rows,
     sized,
 )
-from saltus.constraints.system import AXES, BODIES, aim_rows, move_bodies, take_rows
+from saltus.constraints.system import AXES, BODIES, aim_rows, distant, move_bodies, take_rows
 from saltus.constraints.tables import MOVERS, constrained
-from saltus.dynamics.ltl import factor, solve
-from saltus.kernel import Layout, kernel, largest, ld, less, lift, maximum, select, some, st, zero
+from saltus.dynamics.ltl import factor, solve_lower, solve_upper
+from saltus.kernel import Layout, fabs, kernel, largest, ld, less, lift, maximum, select, some, st, zero
 from saltus.spatial.algebra import Force, Vec3, power
 from saltus.spatial.inertia import Sym6, act_sym6, as_sym6, scaled
 
@@ -67,6 +72,7 @@ def _prox_ltls(tree, q, v, tau, active, target, start, rows, w, a, forces, repor
     collect_augmented(tree, active, tau, w)
     add_loops(tree, w)
     factor(tree.joined, nv, w.M, w.pivot)
+    lost = turn_pivots_over(tree, w) * tree.rounding[0]
 
     for c in range(tree.nc):
         for r in range(tree.first_row[c], tree.end_row[c]):
@@ -74,25 +80,28 @@ def _prox_ltls(tree, q, v, tau, active, target, start, rows, w, a, forces, repor
             w.miss[r] = -w.goal[r]  # as long as nothing accelerates
     for k in range(nv):
         st(a, k, o)
-    residual, change, count, near, going = o, o, o, o, less(-1.0, o)
+    residual, change, count, near, going = no_rows(o), no_rows(o), o, o, less(-1.0, o)
     step, before = lift(1e300, o), lift(1e300, o)
     for _ in range(tree.most_iterations[0]):
         if not some(going):
             break
         alive = select(going, lift(1.0, o), o)
         find_step(tree, w, a)
-        solve(tree.joined, nv, w.M, w.pivot, w.step)
+        solve_upper(tree.joined, nv, w.M, w.step)
+        for k in range(nv):
+            w.step[k] = w.step[k] * w.pivot[k]
+        solve_lower(tree.joined, nv, w.M, w.step)
         stepped, near = take_step(tree, alive, least_sizes(tree, o), w.step, a)
         newer, moved = measure(tree, w)
         for r in range(tree.nm):
             w.push[r] = w.push[r] - w.miss[r] * alive / tree.mu[r]
-        residual, change = select(going, newer, residual), select(going, moved, change)
+        residual, change = select_rows(going, newer, residual), select_rows(going, moved, change)
         before, step, count = select(going, step, before), select(going, stepped, step), count + alive
-        going = goes_on(tree, residual, change, step, before, near)
+        going = goes_on(tree, residual, change, step, before, limit(tree, near))
     for r in range(tree.nm):
         st(forces, r, w.push[r])
     step = maximum(step, unbalanced(tree, w, a))
-    residual, error = maximum(residual, near * tree.rounding[0]), remaining(step, before)
+    residual, error = larger(residual, rounded(tree, near)), maximum(remaining(step, before), lost)
     conclude(tree, count, residual, change, error, limit(tree, near), report)
 
 
@@ -111,7 +120,7 @@ def take_step(tree, alive, sizes, step, a):
 
 @kernel
 def collect_augmented(tree, active, tau, w):
-    """To the root: the augmented inertia matrix, but for loops, the plain one, and tau - b."""
+    """To the root: the augmented inertia matrix, but for loops, the plain one, and tau - b; in `step` what is `distant`."""
     o, nv = zero(tau), tree.nv
     for i in range(tree.nj):
         w.heavy[i] = as_sym6(w.composite[i], o)
@@ -129,7 +138,7 @@ def collect_augmented(tree, active, tau, w):
             axis, j = w.axis[k], tree.joined[k]
             momentum, light = heavy @ axis, plain @ axis
             w.rest[k] = ld(tau, k) - power(axis, force)
-            w.diagonal[k] = power(axis, light) + tree.armature[k]
+            w.diagonal[k], w.step[k] = power(axis, light) + tree.armature[k], distant(plain, axis)
             while j >= 0:
                 st(w.M, j * nv + k, 0.0)
                 j = tree.joined[j]
@@ -169,6 +178,17 @@ def unbalanced(tree, w, a):
     for k in range(tree.nv):
         left = largest(left, w.step[k])
     return left / (size + NOTHING)
+
+
+@kernel
+def turn_pivots_over(tree, w):
+    """Pivots become their inverses. Returns how many times larger than inertias what is `distant` of them is: than those
+    that accelerations feel under the constraints, and those that forces move."""
+    lost = zero(w.pivot)
+    for k in range(tree.nv):
+        inverse = 1.0 / w.pivot[k]
+        lost, w.pivot[k] = lost + w.step[k] * (fabs(inverse) + fabs(1.0 / w.diagonal[k])), inverse
+    return lost
 
 
 @kernel
@@ -212,7 +232,7 @@ def add_row(tree, c, r, force, w, x):
 def measure(tree, w):
     """What the step leaves of the constraints: miss + J step, not J a - goal, whose rounding errors forces would show times
     1 / mu. Returns its largest entry, and the largest change of one."""
-    residual = change = zero(w.step)
+    residual = change = no_rows(zero(w.step))
     for c in range(tree.nc):
         for r in range(tree.first_row[c], tree.end_row[c]):
             moved = zero(w.step)
@@ -220,6 +240,7 @@ def measure(tree, w):
                 k = tree.mover[n]
                 moved = moved + ld(w.J, r * tree.nv + k) * w.step[k]
             miss = w.miss[r] + moved
-            residual, change = largest(residual, miss), largest(change, moved)
+            axis = tree.row_axis[r]
+            residual, change = largest_of(residual, axis, miss), largest_of(change, axis, moved)
             w.miss[r] = miss
     return residual, change

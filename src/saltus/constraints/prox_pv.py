@@ -27,10 +27,26 @@ Reference: A. Sathya, J. Carpentier, Constrained articulated body dynamics algor
 from __future__ import annotations
 
 from saltus.constraints.constrained_aba import as_force, measure_held, place_and_aim
-from saltus.constraints.convergence import NOTHING, conclude, goes_on, least_sizes, limit, relative_step, sized
+from saltus.constraints.convergence import (
+    NOTHING,
+    Rows,
+    beyond,
+    conclude,
+    goes_on,
+    larger,
+    largest_of,
+    least_sizes,
+    moved_beyond,
+    no_rows,
+    relative_step,
+    rounded,
+    select_rows,
+    sized,
+    tolerated,
+)
 from saltus.constraints.dense import factor_block, solve_block
 from saltus.constraints.measure import load_rows
-from saltus.constraints.prox_ltl import ROUNDING
+from saltus.constraints.prox_ltl import ROUNDING, bias
 from saltus.constraints.tables import PLACES, constrained
 from saltus.kernel import Layout, kernel, largest, ld, less, lift, maximum, select, some, st, zero
 from saltus.model.joint_kernels import add_along, component, joint_placement, set_free
@@ -68,27 +84,32 @@ def _prox_pv(tree, q, v, tau, active, target, start, w, a, forces, report):
     begin_rows(tree, active, start, w)
     collect_rows(tree, q, tau, w)
     noise = factor_dual(tree, o, w)
-    asked = o
+    asked = no_rows(o)
     for p in range(tree.nm):
-        asked = largest(asked, w.left[p])
-    residual, change, count, going = o, o, o, less(-1.0, o)
+        asked = largest_of(asked, tree.row_axis[tree.row_at[p]], w.left[p])
+    asked = Rows(asked.lin * tree.rounding[0], asked.ang * tree.rounding[0])
+    most = tolerated(tree, asked)
+    residual, change, count, going = no_rows(o), no_rows(o), o, less(-1.0, o)
     before = step = lift(1e300, o)
     for _ in range(tree.most_iterations[0]):
         if not some(going):
             break
         alive = select(going, lift(1.0, o), o)
         newer, moved, stepped = iterate(tree, tau, alive, w)
-        moved = maximum(o, moved - noise * newer)
-        stepped = select(less(limit(tree, asked), newer), o, stepped)  # as long as they are missed, that decides
-        residual, change = select(going, newer, residual), select(going, moved, change)
+        moved = moved_beyond(noise, newer, moved)
+        stepped = select(less(o, beyond(newer, most)), o, stepped)  # as long as they are missed, that decides
+        residual, change = select_rows(going, newer, residual), select_rows(going, moved, change)
         before, step, count = select(going, step, before), select(going, stepped, step), count + alive
-        going = goes_on(tree, residual, change, step, before, asked)
+        going = goes_on(tree, residual, change, step, before, most)
     roll_out(tree, q, w, a)
     for p in range(tree.nm):
         st(forces, tree.row_at[p], w.lam[p])
     residual = check_rows(tree, active, forces, w)
     step, near = check_balance(tree, q, tau, a, w)
-    conclude(tree, count, residual, change, step, limit(tree, maximum(near, asked) * SUMMED), report)
+    step = maximum(step, bias(tree, noise, residual, near))
+    left = larger(rounded(tree, near), asked)
+    most = tolerated(tree, Rows(left.lin * SUMMED, left.ang * SUMMED))
+    conclude(tree, count, residual, change, step, most, report)
 
 
 @kernel
@@ -189,7 +210,8 @@ def factor_dual(tree, o, w):
 def iterate(tree, tau, alive, w):
     """One step of the proximal method, from what forces and the base's acceleration leave; it leaves mu times the step.
     Returns that, its change, and the largest step of a force by their size: a small mu meets constraints before it."""
-    residual = change = stepped = size = zero(tau)
+    residual = change = no_rows(zero(tau))
+    stepped = size = zero(tau)
     first, base = 0, tree.base[0]
     while first < tree.nm:
         end = tree.block_end[first]
@@ -204,8 +226,8 @@ def iterate(tree, tau, alive, w):
     for p in range(tree.nm):
         step = w.step[p] * alive
         miss = step * tree.mu[tree.row_at[p]]
-        residual = largest(residual, miss)
-        change = largest(change, miss - w.missed[p])
+        axis = tree.row_axis[tree.row_at[p]]
+        residual, change = largest_of(residual, axis, miss), largest_of(change, axis, miss - w.missed[p])
         w.missed[p], w.lam[p] = miss, w.lam[p] + step
         stepped, size = largest(stepped, step), largest(size, w.lam[p])
     return residual, change, stepped / (size + NOTHING)
@@ -271,7 +293,7 @@ def roll_out(tree, q, w, a):
 def check_rows(tree, active, forces, w):
     """What accelerations truly leave of the constraints."""
     o = zero(active)
-    residual = o
+    residual = no_rows(o)
     for c in range(tree.nc):
         w.push[c] = as_force(load_rows(tree, c, forces, o))
     for i in range(tree.nj):

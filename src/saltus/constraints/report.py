@@ -70,7 +70,8 @@ class Reported:
 
     @property
     def imbalance(self) -> Array:
-        """(...), what is left of the equations of motion: how far their errors move what was found, by its largest entry."""
+        """(...), what is left of the equations of motion, or was rounded in their matrices: how far these errors move what
+        was found, by its largest entry."""
         return self.report[..., 3]
 
     @property

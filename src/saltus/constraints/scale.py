@@ -93,15 +93,16 @@ def _rows(model: Model, constraint: Constraint, placements: Sequence[Array], mot
 
 
 def levers(model: Model, constraints: Sequence[Constraint]) -> Array:
-    """How far one unit of each degree of freedom (nv,) moves a constraint at most, as that counts [m or rad]: 1, or the
-    distance from a joint that turns to a frame that is held, all joints at zero; 0 if it moves none."""
+    """How far one unit of each degree of freedom (nv,) moves a constraint at most [m]: 1 for those that slide, and of users'
+    rows; for those that turn the distance to a frame that is held, all joints at zero, and where it may not turn the size of
+    the robot; 0 if it moves none."""
     placements, motions = _at_zero(model)
     turns = np.zeros(model.nv, bool)
     origins = np.zeros((model.nv, 3))
     for joint, X in zip(model.joints[1:], placements[1:], strict=True):
         for k, axis in enumerate(AXES[joint.kind], joint.iv):
             turns[k], origins[k] = axis >= 3, X[:3, 3]
-    found = np.zeros(model.nv)
+    found, size = np.zeros(model.nv), robot_size(model)
     for constraint in constraints:
         movers = np.abs(motions[constraint.joint_a] - motions[constraint.joint_b]).max(0) > 0
         if constraint.dofs:
@@ -110,14 +111,20 @@ def levers(model: Model, constraints: Sequence[Constraint]) -> Array:
         A = placements[constraint.joint_a] @ constraint.placement_a
         linear, angular = min(constraint.rows) < 3, max(constraint.rows) >= 3
         ways = np.where(turns, np.linalg.norm(origins - A[:3, 3], axis=1), 1.0) * linear
-        found = np.maximum(found, movers * np.maximum(ways, turns & angular))
+        found = np.maximum(found, movers * np.maximum(ways, (turns & angular) * size))
     return found
 
 
 def reaches(model: Model) -> Array:
     """What makes one unit of each degree of freedom (nv,) comparable to those of others [m]: 1 for those that slide; for
-    those that turn, the size of the robot: the largest distance from its first joint to another, or to a centre of mass,
-    or a radius of gyration, all joints at zero."""
+    those that turn, the size of the robot."""
+    size = robot_size(model)
+    return np.array([1.0 if axis < 3 else size for joint in model.joints[1:] for axis in AXES[joint.kind]])
+
+
+def robot_size(model: Model) -> float:
+    """The largest distance from a robot's first joint to another, or to a centre of mass, or a radius of gyration, all
+    joints at zero [m]; 1 if it has none."""
     placements, _ = _at_zero(model)
     origin, far = placements[min(1, model.njoints - 1)][:3, 3], [0.0]
     for joint, X in zip(model.joints[1:], placements[1:], strict=True):
@@ -125,7 +132,7 @@ def reaches(model: Model) -> Array:
         far += [float(np.linalg.norm(point - origin)) for point in (X[:3, 3], center)]
         if joint.mass > 0:
             far.append(float(np.sqrt(max(np.trace(joint.inertia), 0.0) / joint.mass)))
-    return np.array([1.0 if axis < 3 else max(far) or 1.0 for joint in model.joints[1:] for axis in AXES[joint.kind]])
+    return max(far) or 1.0
 
 
 SAMPLES = 64

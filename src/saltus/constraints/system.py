@@ -10,6 +10,7 @@ give (non-holonomic constraints, gears) are taken as they are.
 |---|---|---|
 | M, tau - b | `M`, `rest` | upper triangle of the inertia matrix; forces that are left for accelerations |
 | J_fc | `J` | (nm, nv), zero but on the way from the root to bodies a and b |
+| | `far`, `lost` | what distance adds to inertias; how many times larger it is than what accelerations feel |
 | a_c^* - gamma_fc | `goal` | (nm,) with Baumgarte's feedback |
 
 Reference: J. Carpentier, R. Budhiraja, N. Mansard, Proximal and sparse resolution of constrained dynamic equations (2021),
@@ -21,7 +22,8 @@ from __future__ import annotations
 from saltus.constraints.measure import separation
 from saltus.constraints.tables import MOVERS, constrained
 from saltus.dynamics.crba import collect
-from saltus.kernel import Layout, kernel, ld, lift, st, zero
+from saltus.dynamics.ltl import factor
+from saltus.kernel import Layout, fabs, kernel, ld, lift, st, zero
 from saltus.model.joint_kernels import axis_seen_from, component, joint_placement, placed_after
 from saltus.spatial.algebra import (
     SE3,
@@ -78,8 +80,9 @@ def move_accelerated(tree, q, v, a, w):
 
 
 @kernel
-def collect_bodies(tree, q, tau, w, M, rest):
-    """To the root: the upper triangle of M, and tau - b."""
+def collect_bodies(tree, q, tau, w, M, rest, far):
+    """To the root: the upper triangle of M, and tau - b; and, unless it is None, what distance adds to the inertia along an
+    axis, about the origin of the first body."""
     o = zero(q)
     composite = Rigid(o, Vec3(o, o, o), Sym3(o, o, o, o, o, o))
     w.force[0] = Force(Vec3(o, o, o), Vec3(o, o, o))
@@ -91,10 +94,29 @@ def collect_bodies(tree, q, tau, w, M, rest):
             st(rest, k, ld(tau, k) - power(axis, force))
             momentum = composite @ axis
             st(M, k * tree.nv + k, power(axis, momentum) + tree.armature[k])
+            if far is not None:
+                st(far, k, distant(composite, axis))
             j = tree.above[k]
             while j >= 0:
                 st(M, j * tree.nv + k, power(w.axis[j], momentum))
                 j = tree.above[j]
+
+
+@kernel
+def distant(composite, axis):
+    """The inertia along an axis, as far as it is distance: of a small body far away it is the most, and is taken off again,
+    but for what is rounded of it."""
+    return composite.m * dot(axis.lin, axis.lin)
+
+
+@kernel
+def lost_to_distance(far, inverse, n):
+    """How many times larger than inertias what is `distant` of them is, by pivots turned over: by so many times their
+    rounding accelerations may be off."""
+    lost = zero(far)
+    for k in range(n):
+        lost = lost + ld(far, k) * fabs(ld(inverse, k))
+    return lost
 
 
 @kernel
@@ -202,19 +224,26 @@ def fill_row(tree, r, a, b, on_a, on_b, w, J):
 @constrained(
     MOVERS,
     inputs={"q": "nq", "v": "nv", "tau": "nv", "active": "nc", "target": "nm", "rows": "nu nv"},
-    outputs={"M": "nv nv zeroed", "rest": "nv", "J": "nm nv", "goal": "nm"},
-    work=Layout(nj=BODIES, nv=AXES),
+    outputs={"M": "nv nv zeroed", "rest": "nv", "J": "nm nv", "goal": "nm", "lost": "1"},
+    work=Layout(nj=BODIES, nv={**AXES, "far": None, "inverse": None}, nvv={"U": None}),
 )
-def _constrained_system(tree, q, v, tau, active, target, rows, w, M, rest, J, goal):
+def _constrained_system(tree, q, v, tau, active, target, rows, w, M, rest, J, goal, lost):
     move_bodies(tree, q, v, w)
-    collect_bodies(tree, q, tau, w, M, rest)
+    collect_bodies(tree, q, tau, w, M, rest, w.far)
     aim_rows(tree, active, target, w, J, goal)
     take_rows(tree, active, target, rows, J, goal)
     for k in range(tree.nv):
+        st(w.U, k * tree.nv + k, ld(M, k * tree.nv + k))
         j = tree.above[k]
         while j >= 0:
-            st(M, k * tree.nv + j, ld(M, j * tree.nv + k))
+            entry = ld(M, j * tree.nv + k)
+            st(M, k * tree.nv + j, entry)
+            st(w.U, j * tree.nv + k, entry)
             j = tree.above[j]
+    factor(tree.above, tree.nv, w.U, w.inverse)
+    for k in range(tree.nv):
+        st(w.inverse, k, 1.0 / ld(w.inverse, k))
+    st(lost, 0, lost_to_distance(w.far, w.inverse, tree.nv))
 
 
 @constrained(

@@ -14,7 +14,7 @@ import numpy as np
 
 from saltus.constraints.constraint import Constraint
 from saltus.constraints.nodes import NOTHING, Nodes, Places, Plan, find_nodes
-from saltus.constraints.scale import levers, reaches
+from saltus.constraints.scale import levers, reaches, robot_size
 from saltus.constraints.ties import Ties, find_ties
 from saltus.kernel import Algorithm, Layout, Part, Tables, declare
 from saltus.kernel.tables import FilledPart, filled_part
@@ -132,6 +132,9 @@ def fill_constraints(problem: ConstrainedModel, ints: Any, reals: Any) -> None:
     model, mu = problem.model, iter(problem.mu.tolist())
     ints.most_iterations[0], reals.tolerance[0] = problem.most_iterations, problem.tolerance
     reals.rounding[0], reals.settled[0] = problem.rounding, problem.settled
+    kinds = {axis < 3 or bool(constraint.dofs) for constraint in problem.constraints for axis in constraint.rows}
+    reals.along[0] = problem.rounding if True in kinds else 0.0
+    reals.about[0] = problem.rounding / robot_size(model) if False in kinds else 0.0
     fill_field(reals.lever, levers(model, problem.constraints).tolist())
     fill_field(reals.reach, reaches(model).tolist())
     turned = [canonical_rotation(joint.kind, joint.axis) for joint in model.joints]
@@ -166,7 +169,7 @@ CONSTRAINTS = Part(
         nm=named("row_axis", "before"),
     ),
     Layout(
-        one=named("tolerance", "rounding", "settled"),
+        one=named("tolerance", "rounding", "along", "about", "settled"),
         nv=named("lever", "reach"),
         nc={"place_a": SE3, "place_b": SE3, "weight": Motion, "stiffness": Sym6, "kp": None, "kd": None},
         nm=named("mu"),
@@ -181,7 +184,8 @@ CONSTRAINTS = Part(
 the six rows it is; `before`: the row before it, the tree along which a dense matrix is factored.
 
 `lever`: how far a degree of freedom moves constraints; `reach`: and the robot (scale.py). `tolerance`, `rounding`,
-`settled`: convergence.py. `mu`: of each row. `weight`: 1 / mu of each of the six, 0 where a constraint has no such row.
+`settled`: convergence.py; `along`, `about`: what rounding leaves of rows along an axis, and about one, by the largest
+acceleration that moves them. `mu`: of each row. `weight`: 1 / mu of each of the six, 0 where a constraint has no such row.
 `stiffness`: K^T diag(weight) K in the frame of body a."""
 
 

@@ -252,7 +252,7 @@ def leave(tree, q, v, settings, count, pushed, at, push, w):
     move_bodies(tree, q, v, w)
     load_joints(tree, q, v, h, tail(settings, 5), w)
     push_bodies(tree, count, pushed, at, push, w)
-    collect_bodies(tree, q, w.rest, w, w.M, w.rest)
+    collect_bodies(tree, q, w.rest, w, w.M, w.rest, None)
     move_freely(tree, v, h, w)
 
 
