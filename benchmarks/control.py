@@ -89,7 +89,8 @@ def main() -> None:
     repeats, seconds = (3, 0.05) if arguments.quick else (15, 0.2)
     result: dict[str, Any] = circumstances("benchmarks.control") | {"unit": "us", "robots": {}}
     print(
-        f"{'robot':<12}{'nv':>4}{'contacts':>10}{'one call':>10}{'asked':>8}{'packets, each':>15}{'iterations':>12}{'solved':>8}"
+        f"{'robot':<12}{'nv':>4}{'contacts':>10}{'one call':>10}{'asked':>8}"
+        f"{'packets, each':>15}{'iterations':>12}{'solved':>8}"
     )
     for name in arguments.robots.split(","):
         found = result["robots"][name] = measure(name, repeats, seconds)

@@ -2,10 +2,10 @@
 
     python -m benchmarks.control_loop [--steps 100000] [--output FILE]
 
-The quadruped trots, the biped and Cassie walk, by turns. Feet come and go three times a second; every contact point is there
-twice; motors have four fifths of their torque; pushes come from all sides; and one state in a thousand has a NaN, after which
-torques stay as they were. Where a foot comes or goes, the controller is asked once more with the contacts as they were a
-command before: by how much torques differ is the jump.
+The quadruped trots, the biped and Cassie walk, by turns. Feet come and go three times a second; every contact point
+is there twice; motors have four fifths of their torque; pushes come from all sides; and one state in a thousand has a
+NaN, after which torques stay as they were. Where a foot comes or goes, the controller is asked once more with the
+contacts as they were a command before: by how much torques differ is the jump.
 """
 
 from __future__ import annotations

@@ -82,7 +82,7 @@ class Balance:
 
 def wave(balance: Balance, t: float) -> tuple[dict[str, Any], Array]:
     """The right hand goes up and waves."""
-    up = swing(balance.hand, balance.hand + [0.1, -0.15, 0.7], 0.0, (t - 0.5) / 1.5, 1.5)
+    up = swing(balance.hand, balance.hand + np.array([0.1, -0.15, 0.7]), 0.0, (t - 0.5) / 1.5, 1.5)
     w, size = 2.0 * np.pi, 0.15 * min(max(t - 2.0, 0.0), 1.0)  # once a second
     beat = np.array([np.sin(w * t), w * np.cos(w * t), -w * w * np.sin(w * t)])[:, None] * [0.0, size, 0.0]
     target = sl.Target(

@@ -81,7 +81,10 @@ class Trot:
                 for k in moving:
                     ahead = 0.5 * self.step * velocity[:2] + np.sqrt(center[2] / GRAVITY) * 0.5 * (velocity[:2] - speed)
                     end = np.array(
-                        [*(center[:2] + self.hips[k, :2] + ahead + velocity[:2] * (self.step - into)), self.places[k, 2]]
+                        [
+                            *(center[:2] + self.hips[k, :2] + ahead + velocity[:2] * (self.step - into)),
+                            self.places[k, 2],
+                        ]
                     )
                     way = swing(self.start[k], end, CLEARANCE, share, self.step - self.shared)
                     rates = np.zeros((2, 6))

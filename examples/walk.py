@@ -89,7 +89,13 @@ def controller(walker: Walker, axes: str, robot: sl.Model | None = None, copies:
         *(sl.FrameTask(foot, orientation="", kp=200, kd=20, weight=4) for foot in feet),
         *(
             sl.FrameTask(
-                foot, position="", orientation="yz", reference="local", kp=(400, 100), kd=20, weight=(1, 0.5),
+                foot,
+                position="",
+                orientation="yz",
+                reference="local",
+                kp=(400, 100),
+                kd=20,
+                weight=(1, 0.5),
                 name=f"{foot}_turn",
             )
             for foot in feet
@@ -98,9 +104,13 @@ def controller(walker: Walker, axes: str, robot: sl.Model | None = None, copies:
     ends = [(x, 0.0, 0.0) for x in (-walker.half_foot, walker.half_foot)]
     springs = [sl.JointLock(robot, joint.name) for joint in robot.joints[2:] if robot.stiffness[joint.iv] > 0]
     return sl.OperationalSpaceControl(
-        robot, tasks, [(foot, end) for foot in feet for end in ends for _ in range(copies)], [*sl.model_loops(robot), *springs],
-        friction=TRUSTED, slack_weight=80.0,
-    )  # fmt: skip
+        robot,
+        tasks,
+        [(foot, end) for foot in feet for end in ends for _ in range(copies)],
+        [*sl.model_loops(robot), *springs],
+        friction=TRUSTED,
+        slack_weight=80.0,
+    )
 
 
 class Walk:

@@ -113,7 +113,13 @@ def on_one_foot() -> dict[str, Any]:
     command = brain.record.commands[-1]
     forces = np.array([command.forces[:4].sum(axis=0)])
     robot = motion.simulator.model
-    return {"model": robot, "q": motion.q[-1], "contacts": ["left_sole"], "forces": forces, "friction": balance.FRICTION}
+    return {
+        "model": robot,
+        "q": motion.q[-1],
+        "contacts": ["left_sole"],
+        "forces": forces,
+        "friction": balance.FRICTION,
+    }
 
 
 class Picture(NamedTuple):

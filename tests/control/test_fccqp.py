@@ -15,7 +15,7 @@ from tests.control.whole_body_qps import CORNERS, Problem, Weights, family, rand
 CONSTRAINTS, OPTIMALITY, OBJECTIVE = 1e-9, 1e-9, 1e-8
 """What may be missed, relative to what the conditions are made of; OPTIMALITY is that of the gradient."""
 DUALS = 3e-5
-"""Of multipliers that are unique: by so much, the root of a gap of 1e-9, the slope may be off at an objective as good as that."""
+"""Of multipliers that are unique: by so much, the root of a gap of 1e-9, may slopes be off at an objective as good."""
 CANCELS = 0.01
 """Objectives are measured beside this share of what they are made of, at least: some of them are next to nothing."""
 

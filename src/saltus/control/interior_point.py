@@ -173,10 +173,10 @@ def find_unit(p):
 @rolled
 @kernel
 def minimise(p, n, nf, nc, warm, scale, tolerance, most, begun, allowed, evaluate, given):
-    """From H, F, `LINEAR`, bounds, cones on, and where it is `warm` from x and multipliers on: their solution. Iterations, what is left of slope, rows and gap, and whether
-    time was up: `allowed` ticks after `begun`, unless these are 0. `scale`: slopes are given as shares of what is there, and
-    of this. In the end `evaluate` gives the slope without what rounding has left in H, unless it is None; from then on it is
-    that which counts."""
+    """From H, F, `LINEAR`, bounds, cones on, and where it is `warm` from x and multipliers on: their solution. Iterations,
+    what is left of slope, rows and gap, and whether time was up: `allowed` ticks after `begun`, unless these are 0. `scale`:
+    slopes are given as shares of what is there, and of this. In the end `evaluate` gives the slope without what rounding has
+    left in H, unless it is None; from then on it is that which counts."""
     first = padded(n)
     size = first + padded(nf)
     o = zero(p.system)
@@ -484,8 +484,9 @@ def choose(condition, x, y):
 
 @kernel
 def judge(p, n, nf, nc, first, size, nb, scale, worth, exact, steep, costs):
-    """What is left of the slope, of rows, of the gap, and what that of the slope does to it, each as a share of what is there;
-    the largest worth, and the largest multiplier or slope. `steep` and `costs`: what is there of slopes and of the objective, where that is known.
+    """What is left of the slope, of rows, of the gap, and what that of the slope does to it, each as a share of what is
+    there; the largest worth, and the largest multiplier or slope. `steep` and `costs`: what is there of slopes and of the
+    objective, where that is known.
 
     Of the slope, what is there are slopes and multipliers, not what cancels in a slope, but for rounding."""
     o = zero(p.system)

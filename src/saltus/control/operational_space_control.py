@@ -208,8 +208,9 @@ class OperationalSpaceControl:
         return found
 
     def culprits(self, command: Command, share: float = 0.05) -> list[str]:
-        """What one command could not do, and why, in words: tasks and the most that a row of them misses, the worst first, if
-        that is more than `share` [m/s^2, rad/s^2]; contacts at their cones, or that give way; motors and joints at limits.
+        """What one command could not do, and why, in words: tasks and the most that a row of them misses, the worst first,
+        if that is more than `share` [m/s^2, rad/s^2]; contacts at their cones, or that give way; motors and joints at their
+        limits.
 
         >>> import numpy as np, saltus as sl
         >>> robot = sl.load_robot("quadruped")

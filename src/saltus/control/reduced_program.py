@@ -225,7 +225,8 @@ def add_row(A, i, n, factor, x):
 @kernel
 def evaluate(w, left, rows, first, size, exact, given):
     """The slope along what is left, by the numbers that were given: x by the variables at hand, and y by the slope along
-    those that were taken out, multipliers of bounds counted; the largest part of slopes, and of the costs. Rows are where these are."""
+    those that were taken out, multipliers of bounds counted; the largest part of slopes, and of the costs. Rows are where
+    these are."""
     n, m, steps, unbounded, operations, alone, Q, c, A, b, x, y, z, accuracy = given
     E, row, place, pull = w.eliminated, stride(n), vector(w, PLACE, size), vector(w, PULL, size)
     slope = vector(w, SLOPE, size)
@@ -263,8 +264,8 @@ def evaluate(w, left, rows, first, size, exact, given):
 
 @kernel
 def has_moved(w, left, size):
-    """Whether the last step went so far that equalities are to be met anew. What else rounding leaves of them is all the same
-    to them, but not to slopes."""
+    """Whether the last step went so far that equalities are to be met anew. What else rounding leaves of them is all the
+    same to them, but not to slopes."""
     far, most = zero(w.system), zero(w.system)
     for k in range(left):
         far, most = maximum(far, fabs(ld(vector(w, CHANGE, size), k))), maximum(most, fabs(ld(w.vector, k)))
@@ -334,7 +335,7 @@ def share_slope(w, n, m, steps, operations, alone, first, size, A, c, y, z, tole
         d = vector(w, STEP, size)
         for k in range(size):
             d[k] = w.slope[w.order[steps + k]] if k < left else zero(w.system)
-        for turn in range(SHARED):
+        for _ in range(SHARED):
             for s in range(steps):
                 i = w.pivot_row[s]
                 T = tail(E, i * row + steps)

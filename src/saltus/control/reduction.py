@@ -43,8 +43,8 @@ from saltus.kernel import (
 )
 
 SMALL = 1e5
-"""Entries of a row below so many roundings of its largest ones, those at the beginning and those taken off, are zero; in single
-precision a hundredth of it."""
+"""Entries of a row below so many roundings of its largest ones, those at the beginning and those taken off, are zero; in
+single precision a hundredth of it."""
 
 STIFF = 1e-4
 
@@ -96,8 +96,8 @@ def stride(n):
 
 @kernel
 def order_columns(w, n, lower, upper, cones, friction, nc):
-    """Free variables first, then those with bounds, those in cones, and those without a choice; how many of the first, of the
-    first two and of the first three sorts. What has no choice in all lanes is `fixed`."""
+    """Free variables first, then those with bounds, those in cones, and those without a choice; how many of the first, of
+    the first two and of the first three sorts. What has no choice in all lanes is `fixed`."""
     o = zero(w.eliminated)
     for j in range(n):
         low, high = ld(lower, j), ld(upper, j)
@@ -161,7 +161,7 @@ def eliminate(w, n, m, A, b, free, bounded, loaded):
 
 @kernel
 def copy_row(w, n, row, i, A, b, loaded):
-    """A row with columns in order, four at a time where they are neighbours in A as well; what is fixed on the right side."""
+    """A row with columns in order, four at a time where they are neighbours in A as well; what is fixed on the right."""
     E, o, k = w.eliminated, zero(w.eliminated), 0
     while k < n:
         j = w.order[k]
@@ -217,8 +217,8 @@ def last_entry(w, row, i, first, end):
 
 @kernel
 def take_best(w, m, row, alone, steps, end, n, least):
-    """Rows that are left, by variables before `end`, that first whose entry is largest beside what the row has seen; how many
-    have been taken then."""
+    """Rows that are left, by variables before `end`, that first whose entry is largest beside what the row has seen; how
+    many have been taken then."""
     searching = True
     while searching:
         best, found, column = zero(w.eliminated), -1, -1
