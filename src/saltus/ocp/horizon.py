@@ -7,6 +7,7 @@
 | `od` | numbers that a node brings along: references, weights, masks ... |
 | `om`, `our` | nu and ndx, up to multiples of four |
 | `ow` | numbers in a row of [Fu Fx], up to a multiple of eight |
+| `orx`, `orn`, `oru` | nx, ndx, nu again, for what rollouts keep to themselves |
 | `ofw`, `ofp`, `ohw`, `ovv`, `omm`, `ovs` | of matrices in workspaces, and of vectors |
 """
 
@@ -49,6 +50,7 @@ def measure_horizon(horizon: Any) -> Mapping[str, int]:
     return {
         "ot": horizon.T, "op": horizon.T + 1, "ox": horizon.nx, "on": horizon.ndx, "ou": horizon.nu,
         "od": horizon.node_data, "om": m, "our": n, "ow": width,
+        "orx": horizon.nx, "orn": horizon.ndx, "oru": horizon.nu,
         "ofw": n * width, "ofp": max(n, m) * width, "ohw": (n + m) * width, "ovv": n * n, "ovs": 11 * width, "omm": 2 * m * m,
     }  # fmt: skip
 
