@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import namedtuple
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, NamedTuple
 
 from saltus.kernel.tuples import Scalar, components, holds_numbers, is_scalar, leaf_count
@@ -56,6 +57,17 @@ def zero(array: Any) -> Scalar:
 def tail(array: Any, start: int) -> Any:
     """The array from an index on, or the field, if it has its group to itself."""
     return array.array[array.start + start :] if isinstance(array, Field) else array[start:]
+
+
+def within(view: Any, prefix: str) -> Any:
+    """The fields of a view whose names begin so, without that: the workspace of one algorithm in that of another."""
+    names = [name for name in view._fields if name.startswith(prefix)]
+    return view_class_of(tuple(name.removeprefix(prefix) for name in names))(*(getattr(view, name) for name in names))
+
+
+@cache
+def view_class_of(names: tuple[str, ...]) -> Any:
+    return namedtuple("View", names)  # type: ignore[misc]
 
 
 def leaves(value: Any) -> list[Any]:
@@ -108,6 +120,10 @@ class Layout:
         """The same layout with more fields."""
         mine = self.groups
         return Layout(**mine | {group: {**mine.get(group, {}), **fields} for group, fields in groups.items()})
+
+    def prefixed(self, prefix: str) -> dict[str, dict[str, type | None]]:
+        """The fields of each group by longer names, which `within` takes off again."""
+        return {group: {prefix + name: cls for name, cls in fields.items()} for group, fields in self.groups.items()}
 
     def length(self, sizes: Mapping[str, int]) -> int:
         """How many numbers a memory of this layout holds."""

@@ -243,6 +243,13 @@ def _zero(walk: Expressions, owner: Any) -> Any:
     return rebuilt(ty, ["zeroinitializer" if leaf[0] == "<" else "0.0" for leaf in ty.leaves])
 
 
+@primitive(memory.within)
+def _within(walk: Expressions, view: Any, prefix: Any) -> Any:
+    names = [name for name in view.cls._fields if name.startswith(prefix.value)]
+    cls = memory.view_class_of(tuple(name.removeprefix(prefix.value) for name in names))
+    return Group(cls, tuple(view.parts[view.cls._fields.index(name)] for name in names))
+
+
 @primitive(memory.tail)
 def _tail(walk: Expressions, owner: Any, start: Any) -> Any:
     ty = array(owner)
