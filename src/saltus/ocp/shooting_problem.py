@@ -1,0 +1,458 @@
+"""Shooting problems of robots: phases of contacts and terms become arrays over nodes, and all nodes one batch.
+
+    minimise  sum_t dt_t l_t(x_t, u_t, f_t) + l_T(x_T)    subject to    x_{t+1} = x_t (+) f_t(x_t, u_t),    x = (q, v)
+
+A phase says how long it lasts, which contacts hold and which terms count. An impact is a node of no duration. All nodes are
+of one compiled kernel; what differs between them are rows of `data` (term_tables.py), which may change at any time, without a
+new problem.
+
+| name | what | shape |
+|---|---|---|
+| `weights` | of terms, 0 where they do not count | (..., T + 1, nterm) |
+| `references` | of terms, one after the other | (..., T + 1, nref) |
+| `active` | which contacts hold | (..., T + 1, nc) |
+| `dt` | durations of nodes, 0 at impacts | (..., T + 1) |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from saltus.arrays import Array, ArrayLike
+from saltus.constraints.constraint import Constraint
+from saltus.constraints.dynamics import SOFT, ConstrainedDynamics
+from saltus.dynamics.rnea import gravity
+from saltus.kernel import Part
+from saltus.model.checks import ModelError
+from saltus.model.manifold import difference, integrate
+from saltus.model.model import Model
+from saltus.model.motors import motors_of
+from saltus.ocp.forward import Node, NodeAlgorithms, node_algorithms
+from saltus.ocp.horizon import HORIZON, fill_nothing, measure_horizon
+from saltus.ocp.nodes import SOLVERS, NodeKernels, _expand_nodes, difference_state, final, integrate_state, node_kernels
+from saltus.ocp.problem import Expansion, Trial, Values
+from saltus.ocp.term_tables import DATA, NodeModel, TermSet
+from saltus.ocp.terms import Impulse, Term
+from saltus.ocp.vector_problem import control_bounds, finite
+
+RANK = 1e-12
+"""Singular values below this share of the largest are zero, for `quasi_static`."""
+
+
+@dataclass(frozen=True)
+class Phase:
+    """So long, with these contacts, and with these terms beside those of the whole problem.
+
+    contacts: names of those that hold.
+    duration: [s], rounded to nodes of the problem's dt; or
+    nodes: how many.
+    terms: those that count here; references may be arrays over the phase's nodes (nodes, size).
+    """
+
+    contacts: Sequence[str] = ()
+    duration: float | None = None
+    terms: Sequence[Term] = ()
+    nodes: int | None = None
+    dt: float | None = None
+
+
+@dataclass(frozen=True)
+class Impact:
+    """A node of no duration: velocities jump so that these contacts hold from here on."""
+
+    contacts: Sequence[str] = ()
+    terms: Sequence[Term] = field(default=())
+
+
+class NodeValues(NamedTuple):
+    """What all nodes do; `a` (jumps, at impacts), forces (impulses) and report are those of constrained dynamics."""
+
+    next: Array  # (..., T, nx)
+    costs: Array  # (..., T + 1)
+    a: Array  # (..., T + 1, nv)
+    forces: Array  # (..., T + 1, nm)
+    report: Array  # (..., T + 1, 5)
+
+
+class ShootingModel(NodeModel):
+    """A robot, its terms and a horizon, as algorithms take them."""
+
+    def __init__(self, dynamics: Any, terms: TermSet, T: int) -> None:
+        super().__init__(dynamics, terms)
+        self.T, self.nx, self.ndx = T, terms.sizes["nx"], terms.sizes["ndx"]
+        self.node_data, self.controls = terms.sizes["ndata"], terms.sizes["nact"]
+
+
+def measure_robot_horizon(problem: ShootingModel) -> Any:
+    """As horizon.py; of constrained models `nu` is another size."""
+    return measure_horizon(_Sizes(problem.T, problem.nx, problem.ndx, problem.controls, problem.node_data))
+
+
+class _Sizes(NamedTuple):
+    T: int
+    nx: int
+    ndx: int
+    nu: int
+    node_data: int
+
+
+ROBOT_HORIZON = Part(HORIZON.sizes, HORIZON.ints, HORIZON.reals, measure_robot_horizon, fill_nothing)
+
+
+@cache
+def robot_algorithms(method: str) -> tuple[NodeKernels, NodeAlgorithms]:
+    """Of nodes, and of horizons, by the method of constrained dynamics."""
+    kernels = node_kernels(method, ROBOT_HORIZON)
+    node = Node(kernels.step, final, integrate_state, difference_state)
+    return kernels, node_algorithms(f"robot_{method}", kernels.tables, node, kernels.work, inverts_inertia=True)
+
+
+class ShootingProblem:
+    """A robot's motion over phases.
+
+    robot: a model, with the `constraints` that may hold (contacts), or `ConstrainedDynamics`, which also name the method.
+    x0: (..., nq + nv), where it begins.
+    terms: those that count in all phases; terms of forces where their contact holds, of controls where there are any.
+    final: those of the last state.
+    motors: degrees of freedom that controls drive; by default those of `motors_of`.
+    method: of constrained dynamics.
+
+    >>> import numpy as np, saltus as sl
+    >>> from saltus.ocp.terms import Control, FrameTranslation, State
+    >>> arm = sl.load_robot("arm")
+    >>> x0 = np.zeros(arm.nq + arm.nv)
+    >>> reach = FrameTranslation("tool", reference=[0.3, 0.2, 0.6], weight=1e3)
+    >>> problem = ShootingProblem(arm, x0, [Phase(nodes=20)], [State(weight=0.1), Control(weight=1e-3)], [reach], dt=0.02)
+    >>> xs = problem.rollout(problem.quasi_static(np.tile(x0, (21, 1))))
+    >>> bool(np.abs(xs - x0).max() < 1e-9), problem.calc(xs, np.zeros((20, 7))).costs.shape
+    (True, (21,))
+    """
+
+    def __init__(
+        self,
+        robot: Model | ConstrainedDynamics,
+        x0: ArrayLike,
+        phases: Sequence[Phase | Impact],
+        terms: Sequence[Term] = (),
+        final: Sequence[Term] = (),
+        *,
+        dt: float = 1e-2,
+        constraints: Sequence[Constraint] = (),
+        motors: Sequence[int] | None = None,
+        method: str = "constrained_aba",
+    ) -> None:
+        dynamics = robot if isinstance(robot, ConstrainedDynamics) else ConstrainedDynamics(robot, constraints, method)
+        self.dynamics, self.model, self.method = dynamics, dynamics.model, solver_of(dynamics)
+        if dynamics.problem.nu:
+            raise ModelError("ShootingProblem: constraints with rows of users cannot be part of it")
+        self._arguments = (dynamics, x0, tuple(phases), tuple(terms), tuple(final), dt, motors)
+        self.phases = tuple(phases)
+        motors = motors_of(self.model) if motors is None else tuple(motors)
+        spans, steps = self._spans(dt)
+        self.T = spans[-1][1] if spans else 0
+        if self.T == 0:
+            raise ModelError("ShootingProblem: there is no node, expected a phase at least")
+        placed = [(term, start, stop, own) for term, start, stop, own in self._placed(spans, terms, final)]
+        self.terms = TermSet(dynamics, unique([term for term, *_ in placed]), motors)
+        self.problem = ShootingModel(dynamics, self.terms, self.T)
+        sizes = self.terms.sizes
+        self.nx, self.ndx, self.nu = sizes["nx"], sizes["ndx"], sizes["nact"]
+        self.nq, self.nv, self.nc = self.model.nq, self.model.nv, len(dynamics.constraints)
+        self.kernels, self.algorithms = robot_algorithms(self.method)
+        limit = self.model.effort_limit[list(motors)]
+        self.u_lower, self.u_upper = -limit, limit.copy()
+        self.controlled = np.array([float(s > 0.0) for s in steps])
+        self.data = self._filled(spans, steps, placed)
+        self.x0 = self._state(x0)
+        self._check_nodes()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return restored, (self._arguments, self.data, self.x0, self.u_lower, self.u_upper)
+
+    def _state(self, x0: ArrayLike) -> Array:
+        x0 = finite(x0, "x0")
+        if x0.shape[-1:] != (self.nx,):
+            raise ModelError(f"ShootingProblem: x0 has shape {x0.shape}, expected (..., {self.nx})")
+        return x0
+
+    # ------------------------------------------------------------------------------------------------ declaration
+
+    def _spans(self, dt: float) -> tuple[list[tuple[int, int]], list[float]]:
+        """First and last node of each phase, and the duration of each node."""
+        spans: list[tuple[int, int]] = []
+        steps: list[float] = []
+        for k, phase in enumerate(self.phases):
+            if isinstance(phase, Impact):
+                own, count = 0.0, 1
+            elif isinstance(phase, Phase):
+                own = dt if phase.dt is None else phase.dt
+                if not 0.0 < own < np.inf:
+                    raise ModelError(
+                        f"phase {k}, from node {len(steps)} on: dt is {own}, expected a positive time; an impact is an Impact"
+                    )
+                if (phase.duration is None) == (phase.nodes is None):
+                    raise ModelError(f"phase {k}: expected either a duration or a number of nodes")
+                count = phase.nodes if phase.nodes is not None else round(float(phase.duration) / own)  # type: ignore[arg-type]
+                if count < 1:
+                    raise ModelError(f"phase {k}: it has {count} nodes, expected one at least")
+            else:
+                raise ModelError(f"phase {k} is {phase!r}, expected a Phase or an Impact")
+            spans.append((len(steps), len(steps) + count))
+            steps += [own] * count
+        return spans, steps
+
+    def _placed(self, spans: Any, terms: Sequence[Term], final: Sequence[Term]) -> Any:
+        """Terms, from which node to which they count, and whether a phase names them."""
+        for term in terms:
+            yield term, 0, self.T_of(spans), False
+        for phase, (start, stop) in zip(self.phases, spans, strict=True):
+            for term in phase.terms:
+                yield term, start, stop, True
+        last = self.T_of(spans)
+        for term in final:
+            if term.needs_control or term.needs_force:
+                raise ModelError(
+                    f"node {last}, the last: term {term.name!r} asks for controls or forces, which it does not have"
+                )
+            yield term, last, last + 1, True
+
+    @staticmethod
+    def T_of(spans: Any) -> int:
+        return spans[-1][1] if spans else 0
+
+    def _filled(self, spans: Any, steps: list[float], placed: Any) -> Array:
+        T, nc, sizes = self.T, self.nc, self.terms.sizes
+        data = np.zeros((T + 1, sizes["ndata"]))
+        impacts = np.array([*(step == 0.0 for step in steps), False])
+        data[:T, 0], data[:, 2] = steps, impacts
+        data[:, 1] = np.where(impacts | (np.arange(T + 1) == T), 1.0, data[:, 0])
+        self.data = data
+        for k, (phase, (start, stop)) in enumerate(zip(self.phases, spans, strict=True)):
+            for name in phase.contacts:
+                if name not in self.terms.contacts:
+                    known = ", ".join(self.terms.contacts) or "none"
+                    raise ModelError(f"phase {k}: unknown contact {name!r}, expected one of {known}")
+                self.active[start:stop, self.terms.contacts.index(name)] = 1.0
+        for t in range(T + 1):  # where a term does not count, its reference is valid all the same
+            if t == 0:
+                for term in self.terms.terms:
+                    if self.terms.reference_size(term):
+                        self.references[:, self.terms.places[term.name]] = idle_reference(self.terms, term)
+        for term, start, stop, own in placed:
+            k, nodes = self.terms.index(term.name), np.arange(start, stop)
+            where = f" at nodes {start} to {stop - 1}"
+            if self.terms.reference_size(term):
+                value = self.terms.pack(term, term.reference, where)
+                if value.ndim > 1 and value.shape[-2] != len(nodes):
+                    raise ModelError(f"reference of term {term.name!r}{where} is of {value.shape[-2]} nodes")
+                self.references[start:stop, self.terms.places[term.name]] = value
+            elif term.reference is not None:
+                self.terms.pack(term, term.reference, where)
+            counts = np.full(len(nodes), float(term.weight))
+            counts *= self._sensible(term, own)[start:stop]
+            self.weights[start:stop, k] = counts
+        return data
+
+    def _sensible(self, term: Term, own: bool) -> Array:
+        """(T + 1,) where a term has what it asks for; `own`: forces of impacts count as well."""
+        impacts = self.data[:, 2]
+        here = np.ones(self.T + 1)
+        if term.needs_control:
+            here = 1.0 - impacts
+        if term.needs_force:
+            here = self.active[:, self.terms.contact(term)].copy()
+            if isinstance(term, Impulse):
+                here *= impacts
+            elif not own:
+                here *= 1.0 - impacts
+        return here
+
+    def _check_nodes(self) -> None:
+        counted = (self.weights > 0).any(axis=-1) | (self.data[..., 2] > 0)
+        missing = np.argwhere(~counted)
+        if len(missing):
+            node = int(missing[0][-1])
+            last = " (the last)" if node == self.T else ""
+            raise ModelError(f"node {node}{last}: no term counts there, expected one at least")
+
+    # ------------------------------------------------------------------------------------------------ arrays over nodes
+
+    @property
+    def dt(self) -> Array:
+        return self.data[..., 0]
+
+    @property
+    def active(self) -> Array:
+        return self.data[..., DATA : DATA + self._nc]
+
+    @property
+    def weights(self) -> Array:
+        return self.data[..., DATA + self._nc : DATA + self._nc + len(self.terms.terms)]
+
+    @property
+    def references(self) -> Array:
+        return self.data[..., DATA + self._nc + len(self.terms.terms) :]
+
+    @property
+    def _nc(self) -> int:
+        return len(self.dynamics.constraints)
+
+    def set_reference(self, name: str, value: ArrayLike, nodes: slice | int = slice(None)) -> None:
+        """The reference of a term, by its name, at some nodes: one for all, or (..., nodes, size)."""
+        term = self.terms.terms[self.terms.index(name)]
+        packed = self.terms.pack(term, value, f" at nodes {nodes}")
+        self.references[..., nodes, self.terms.places[name]] = packed
+
+    def set_weight(self, name: str, value: ArrayLike, nodes: slice | int = slice(None)) -> None:
+        """The weight of a term, by its name, at some nodes; it stays 0 where the term has not what it asks for."""
+        k = self.terms.index(name)
+        weight = np.asarray(value, float)
+        if not (np.isfinite(weight).all() and (weight >= 0).all()):
+            raise ModelError(f"weight of term {name!r} at nodes {nodes} is {value}, expected finite, nothing negative")
+        term = self.terms.terms[k]
+        allowed = self._sensible(term, True) if self.data.ndim == 2 else 1.0
+        if term.needs_control or term.needs_force:
+            allowed = allowed * (np.arange(self.T + 1) < self.T)
+        self.weights[..., nodes, k] = weight * (allowed[nodes] if np.ndim(allowed) else allowed)
+
+    # ------------------------------------------------------------------------------------------------ what solvers ask
+
+    def integrate(self, x: Array, dx: Array) -> Array:
+        """x (+) dx, for (..., nx) and (..., ndx)."""
+        nq, nv = self.nq, self.nv
+        return np.concatenate([integrate(self.model, x[..., :nq], dx[..., :nv]), x[..., nq:] + dx[..., nv:]], axis=-1)
+
+    def difference(self, a: Array, b: Array) -> Array:
+        """b (-) a"""
+        nq = self.nq
+        return np.concatenate([difference(self.model, a[..., :nq], b[..., :nq]), b[..., nq:] - a[..., nq:]], axis=-1)
+
+    def _split(self, xs: Array, us: Array) -> tuple[Array, Array, Array]:
+        """q, v and controls of all nodes; those of the last are zero."""
+        xs, us = np.asarray(xs, float), np.asarray(us, float)
+        for name, array, shape in (("xs", xs, (self.T + 1, self.nx)), ("us", us, (self.T, self.nu))):
+            if array.shape[-2:] != shape:
+                raise ValueError(f"ShootingProblem: {name} has shape {array.shape}, expected (..., {shape[0]}, {shape[1]})")
+        padded = np.zeros((*us.shape[:-2], self.T + 1, self.nu))
+        padded[..., :-1, :] = us
+        return xs[..., : self.nq], xs[..., self.nq :], padded
+
+    def calc_nodes(self, xs: Array, us: Array) -> NodeValues:
+        """All nodes, as one batch, with accelerations and forces."""
+        q, v, u = self._split(xs, us)
+        try:
+            answers = self.kernels.calc.call(self.problem, (q, v, u, self.data))
+        except ValueError as error:
+            raise self._explained(error) from None
+        next_q, next_v, cost, a, forces, report = answers
+        next = np.concatenate([next_q[..., :-1, :], next_v[..., :-1, :]], axis=-1)
+        return NodeValues(next, cost[..., 0], a, forces, report)
+
+    def calc(self, xs: Array, us: Array) -> Values:
+        """All nodes, as one batch."""
+        found = self.calc_nodes(xs, us)
+        return Values(found.next, found.costs)
+
+    def calc_diff(self, xs: Array, us: Array, values: NodeValues | None = None) -> Expansion:
+        """The derivatives of all nodes; `values`: of `calc_nodes` at the same place, if they are at hand."""
+        values = self.calc_nodes(xs, us) if values is None else values
+        q, v, u = self._split(xs, us)
+        found = _expand_nodes.call(self.problem, (q, v, u, values.a, values.forces, self.data))
+        Fx, Fu, Lx, Lu, Lxx, Lxu, Luu = found
+        return Expansion(Fx[..., :-1, :, :], Fu[..., :-1, :, :], Lx, Lu[..., :-1, :], Lxx, Lxu[..., :-1, :, :],
+                         Luu[..., :-1, :, :])  # fmt: skip
+
+    def forward(
+        self, xs: Array, us: Array, gaps: Array, K: Array, k: Array, lengths: Array, bounded: bool = False
+    ) -> Trial:
+        """Rollouts for all `lengths` (A,) at once."""
+        lengths = np.asarray(lengths, float)
+        batch = np.broadcast_shapes(xs.shape[:-2], self.x0.shape[:-1], self.data.shape[:-2])
+        inputs = (self.x0, xs, us, gaps, K, k, lengths.reshape(-1, *(1,) * len(batch), 1), control_bounds(self, bounded))
+        xs_try, us_try, cost = self.algorithms.forward.call(self.problem, (*inputs, self.data))
+        return Trial(xs_try, us_try, cost[..., 0])
+
+    def rollout(self, us: ArrayLike, x0: ArrayLike | None = None) -> Array:
+        """The states (..., T + 1, nx) from x0 on, in one call."""
+        us = finite(us, "us")
+        x0 = self.x0 if x0 is None else self._state(x0)
+        xs = np.broadcast_to(x0[..., None, :], (*x0.shape[:-1], self.T + 1, self.nx))
+        gaps, K = np.zeros((self.T + 1, self.ndx)), np.zeros((self.T, self.nu, self.ndx))
+        inputs = (x0, xs, us, gaps, K, np.zeros((self.T, self.nu)), np.zeros(1), control_bounds(self, False), self.data)
+        states: Array = self.algorithms.forward.call(self.problem, inputs)[0]
+        return states
+
+    def quasi_static(self, xs: ArrayLike) -> Array:
+        """Controls (..., T, nu) that hold the robot still at each of the states (..., T + 1 or T, nx), with the contacts of
+        its node: those and the forces of contacts are the least that do; zero at impacts."""
+        q = np.asarray(xs, float)[..., : self.T, : self.nq]
+        active, still = self.active[..., : self.T, :], np.zeros(self.nv)
+        rows = self.dynamics.constraint_acceleration_derivatives(q, still, still, active).dacceleration_da
+        S = np.zeros((self.nv, self.nu))
+        S[list(self.terms.motors), np.arange(self.nu)] = 1.0
+        push = np.concatenate([np.broadcast_to(S, (*rows.shape[:-2], *S.shape)), np.swapaxes(rows, -1, -2)], axis=-1)
+        u = np.linalg.pinv(push, rcond=RANK) @ gravity(self.model, q)[..., None]
+        held: Array = u[..., : self.nu, 0] * self.controlled[:, None]
+        return held
+
+    def _explained(self, error: ValueError) -> ValueError:
+        """Which node and term have a number that is not finite; else the error as it is."""
+        wrong = np.argwhere(~np.isfinite(self.data))
+        if not len(wrong):
+            return error
+        *_, node, place = wrong[0].tolist()
+        after = place - DATA - self.nc - len(self.terms.terms)
+        what = ("dt", "scale of the cost", "impact")[place] if place < DATA else f"activity of contact {place - DATA}"
+        if after >= 0:
+            what = next(f"reference of term {n!r}" for n, s in self.terms.places.items() if s.start <= after < s.stop)
+        elif place >= DATA + self.nc:
+            what = f"weight of term {self.terms.terms[place - DATA - self.nc].name!r}"
+        return ModelError(f"node {node}: the {what} is {self.data[tuple(wrong[0])]}, expected finite numbers")
+
+
+def restored(arguments: Any, data: Array, x0: Array, lower: Array, upper: Array) -> ShootingProblem:
+    """A problem that was pickled."""
+    dynamics, start, phases, terms, final, dt, motors = arguments
+    problem = ShootingProblem(dynamics, start, phases, terms, final, dt=dt, motors=motors)
+    problem.data, problem.x0, problem.u_lower, problem.u_upper = data, x0, lower, upper
+    return problem
+
+
+def solver_of(dynamics: ConstrainedDynamics) -> str:
+    """The method's name, as kernels of nodes know it."""
+    name = SOFT.get(dynamics.method, dynamics.method)
+    if any(constraint.joint_b > 0 for constraint in dynamics.constraints) and name == "constrained_aba":
+        name = "loop_aba"
+    if name not in SOLVERS:
+        raise ModelError(f"ShootingProblem: unknown method {name!r}, expected one of {', '.join(SOLVERS)}")
+    return name
+
+
+def idle_reference(terms: TermSet, term: Term) -> Array:
+    """A valid reference for nodes where a term does not count."""
+    value = np.zeros(terms.reference_size(term))
+    if value.size in (9, 12) and term.kind in (2, 4):
+        value[:9] = np.eye(3).ravel()
+    if term.kind == 0:
+        value[: terms.model.nq] = terms.model.neutral()
+    return value
+
+
+def unique(terms: Sequence[Term]) -> list[Term]:
+    """Each term once, by its name; weights and references may differ from phase to phase, nothing else."""
+    found: dict[str, Term] = {}
+    for term in terms:
+        if not isinstance(term, Term):
+            raise ModelError(f"ShootingProblem: a term is {term!r}, expected one of saltus.ocp.terms")
+        first = found.setdefault(term.name, term)
+        for each in fields(term):
+            if each.name not in ("weight", "reference") and (
+                type(first) is not type(term) or repr(getattr(first, each.name)) != repr(getattr(term, each.name))
+            ):
+                raise ModelError(f"term {term.name!r}: two have this name and differ in {each.name!r}, expected two names")
+    return list(found.values())
