@@ -37,6 +37,7 @@ from saltus.ocp.horizon import HORIZON, fill_nothing, measure_horizon
 from saltus.ocp.nodes import SOLVERS, NodeKernels, _expand_nodes, difference_state, final, integrate_state, node_kernels
 from saltus.ocp.problem import Expansion, Trial, Values
 from saltus.ocp.term_tables import DATA, NodeModel, TermSet
+from saltus.ocp.term_values import _term_values
 from saltus.ocp.terms import Impulse, Term
 from saltus.ocp.vector_problem import control_bounds, finite
 
@@ -77,6 +78,13 @@ class NodeValues(NamedTuple):
     a: Array  # (..., T + 1, nv)
     forces: Array  # (..., T + 1, nm)
     report: Array  # (..., T + 1, 5)
+
+
+class TermValues(NamedTuple):
+    """Of each term, by its name."""
+
+    residuals: dict[str, Array]  # (..., T + 1, rows), also where a term does not count
+    costs: dict[str, Array]  # (..., T + 1)
 
 
 class ShootingModel(NodeModel):
@@ -357,6 +365,14 @@ class ShootingProblem:
         """All nodes, as one batch."""
         found = self.calc_nodes(xs, us)
         return Values(found.next, found.costs)
+
+    def term_values(self, xs: Array, us: Array, values: NodeValues | None = None) -> TermValues:
+        """Residuals of all terms, and what each costs, at all nodes."""
+        values = self.calc_nodes(xs, us) if values is None else values
+        q, v, u = self._split(xs, us)
+        residuals, costs = _term_values.call(self.problem, (q, v, u, values.forces, self.data))
+        rows = {name: residuals[..., place] for name, place in self.terms.rows.items()}
+        return TermValues(rows, {name: costs[..., k] for k, name in enumerate(self.terms.places)})
 
     def calc_diff(self, xs: Array, us: Array, values: NodeValues | None = None) -> Expansion:
         """The derivatives of all nodes; `values`: of `calc_nodes` at the same place, if they are at hand."""
