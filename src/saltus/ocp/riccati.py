@@ -19,8 +19,8 @@ Where controls are bounded, k is that of the quadratic program with bounds (box_
 | V_xx, f | `value`, `gap` | our our, our |
 | V_xx f | output `Vf`, for the expected improvement | n |
 
-`report`: the expected improvement of a step of length a is a (d_g + a d_q / 2) where there are no gaps; d_g, d_q; the first
-node, coming from behind, whose Q_uu is not positive definite, or whose V is not finite; -1 if there is none.
+`report`: sum Q_u'k and -sum k'Q_uu k; d_g and d_q, the same with what gaps add, -V_x'f and f'V_xx f; the first node, coming
+from behind, whose Q_uu is not positive definite, or whose V is not finite; -1 if there is none.
 
 Reference: C. Mastalli et al., Crocoddyl (2020), equations 8 to 13. Departure: V_x is that of the k that is used, also where
 controls are at their bounds; Crocoddyl's leaves out those that are held.
@@ -47,7 +47,7 @@ BOUNDS = {"below": "ot ou", "above": "ot ou"}
 """How far controls may go; numbers up to 1e30."""
 
 ANSWER = {
-    "K": "ot ou on", "k": "ot ou", "Qu": "ot ou", "Vx": "op on", "Vxx": "op on on", "Vf": "op on", "report": "3",
+    "K": "ot ou on", "k": "ot ou", "Qu": "ot ou", "Vx": "op on", "Vxx": "op on on", "Vf": "op on", "report": "5",
 }  # fmt: skip
 
 WORK = Layout(
@@ -171,7 +171,7 @@ def make_backward(boxed, product):
         first, second, size = keep_value(
             tree, last, tail(Lxx, last * n * n), 0, n, preg, gx, gaps, Vx, Vxx, Vf, w
         )  # fmt: skip
-        linear, quadratic = -first, second
+        linear, quadratic, gap_linear, gap_quadratic = o, o, -first, second
         failed = select(less(size, HUGE), failed, 1.0 * last)
         for t in range(last - 1, -1, -1):
             if not some(less(failed, 0.0)):
@@ -222,9 +222,10 @@ def make_backward(boxed, product):
             first, second, size = keep_value(
                 tree, t, H, mr * width + mr, width, preg, gx, gaps, Vx, Vxx, Vf, w
             )  # fmt: skip
-            linear, quadratic = linear - first, quadratic + second
+            gap_linear, gap_quadratic = gap_linear - first, gap_quadratic + second
             failed = select(less(failed, 0.0), select(less(size, HUGE), failed, 1.0 * t), failed)
-        report[0], report[1], report[2] = linear, quadratic, failed
+        report[0], report[1], report[4] = linear, quadratic, failed
+        report[2], report[3] = linear + gap_linear, quadratic + gap_quadratic
 
     return backward
 
