@@ -16,7 +16,7 @@ new problem.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cache
 from typing import Any, NamedTuple
@@ -38,7 +38,7 @@ from saltus.ocp.nodes import SOLVERS, NodeKernels, _expand_nodes, difference_sta
 from saltus.ocp.problem import Expansion, Trial, Values
 from saltus.ocp.term_tables import DATA, NodeModel, TermSet
 from saltus.ocp.term_values import _term_values
-from saltus.ocp.terms import Impulse, Term
+from saltus.ocp.terms import CENTER, PLACEMENT, ROTATION, TRANSLATION, Impulse, Term
 from saltus.ocp.vector_problem import control_bounds, finite
 
 RANK = 1e-12
@@ -155,18 +155,88 @@ class ShootingProblem:
         method: str = "constrained_aba",
     ) -> None:
         dynamics = robot if isinstance(robot, ConstrainedDynamics) else ConstrainedDynamics(robot, constraints, method)
-        self.dynamics, self.model, self.method = dynamics, dynamics.model, solver_of(dynamics)
+        spans, steps = spans_of(phases, dt)
+        last = len(steps)
+        for term in final:
+            if term.needs_control or term.needs_force:
+                raise ModelError(f"node {last}, the last: term {term.name!r} asks for controls or forces: there are none")
+        placed = [Placed(term, 0, last, False) for term in terms]
+        for phase, (start, stop) in zip(phases, spans, strict=True):
+            placed += [Placed(term, start, stop, True) for term in phase.terms]
+        placed += [Placed(term, last, last + 1, True) for term in final]
+        self._declare(dynamics, x0, unique([each.term for each in placed]), steps, motors)
+        for k, (phase, (start, stop)) in enumerate(zip(phases, spans, strict=True)):
+            for name in phase.contacts:
+                if name not in self.terms.contacts:
+                    known = ", ".join(self.terms.contacts) or "none"
+                    raise ModelError(f"phase {k}: unknown contact {name!r}, expected one of {known}")
+                self.active[start:stop, self.terms.contacts.index(name)] = 1.0
+        for each in placed:
+            self._place(*each)
+        self._check_nodes()
+
+    @classmethod
+    def of_nodes(
+        cls,
+        robot: Model | ConstrainedDynamics,
+        x0: ArrayLike,
+        terms: Sequence[Term],
+        dt: ArrayLike,
+        *,
+        weights: ArrayLike,
+        references: Mapping[str, ArrayLike] | None = None,
+        active: ArrayLike | None = None,
+        constraints: Sequence[Constraint] = (),
+        motors: Sequence[int] | None = None,
+        method: str = "constrained_aba",
+    ) -> ShootingProblem:
+        """The same, node by node.
+
+        dt: (T,), 0 at impacts. weights: (T + 1, terms), 0 where a term does not count. active: (T + 1 or T, contacts), by
+        default all. references: by the terms' names, one for all nodes or (T + 1, size); by default the terms' own.
+        """
+        dynamics = robot if isinstance(robot, ConstrainedDynamics) else ConstrainedDynamics(robot, constraints, method)
+        self = cls.__new__(cls)
+        self._declare(dynamics, x0, unique(terms), np.asarray(dt, float).tolist(), motors)
+        if active is None:
+            self.active[:-1] = 1.0
+        else:
+            self.active[: len(np.asarray(active))] = finite(active, "active")
+        given = dict(references or {})
+        for term in self.terms.terms:
+            value = given.pop(term.name, term.reference)
+            if value is not None or term.kind not in (CENTER, PLACEMENT, ROTATION, TRANSLATION):
+                self.set_reference(term.name, value)
+        if given:
+            raise ModelError(f"references: there is no term {next(iter(given))!r}, expected one of {names_of(self.terms)}")
+        wanted, shape = finite(weights, "weights"), (self.T + 1, len(self.terms.terms))
+        if wanted.shape != shape:
+            raise ModelError(f"weights have shape {wanted.shape}, expected {shape}")
+        for k, term in enumerate(self.terms.terms):
+            wrong = np.flatnonzero((wanted[:, k] > 0) & (self._sensible(term, True) == 0))
+            if len(wrong):
+                raise ModelError(
+                    f"node {wrong[0]}: term {term.name!r} counts there, but has not the control or the force it asks for"
+                )
+            self.set_weight(term.name, wanted[:, k])
+        self._check_nodes()
+        return self
+
+    def _declare(
+        self, dynamics: Any, x0: ArrayLike, terms: Sequence[Term], steps: Sequence[float], motors: Sequence[int] | None
+    ) -> None:
+        """All but what phases and nodes fill in."""
         if dynamics.problem.nu:
             raise ModelError("ShootingProblem: constraints with rows of users cannot be part of it")
-        self._arguments = (dynamics, x0, tuple(phases), tuple(terms), tuple(final), dt, motors)
-        self.phases = tuple(phases)
-        motors = motors_of(self.model) if motors is None else tuple(motors)
-        spans, steps = self._spans(dt)
-        self.T = spans[-1][1] if spans else 0
+        self.T = len(steps)
         if self.T == 0:
             raise ModelError("ShootingProblem: there is no node, expected a phase at least")
-        placed = [(term, start, stop, own) for term, start, stop, own in self._placed(spans, terms, final)]
-        self.terms = TermSet(dynamics, unique([term for term, *_ in placed]), motors)
+        for t, step in enumerate(steps):
+            if not 0.0 <= step < np.inf:
+                raise ModelError(f"node {t}: dt is {step}, expected a positive time, or 0 at an impact")
+        self.dynamics, self.model, self.method = dynamics, dynamics.model, solver_of(dynamics)
+        motors = motors_of(self.model) if motors is None else tuple(motors)
+        self.terms = TermSet(dynamics, terms, motors)
         self.problem = ShootingModel(dynamics, self.terms, self.T)
         sizes = self.terms.sizes
         self.nx, self.ndx, self.nu = sizes["nx"], sizes["ndx"], sizes["nact"]
@@ -174,13 +244,18 @@ class ShootingProblem:
         self.kernels, self.algorithms = robot_algorithms(self.method)
         limit = self.model.effort_limit[list(motors)]
         self.u_lower, self.u_upper = -limit, limit.copy()
-        self.controlled = np.array([float(s > 0.0) for s in steps])
-        self.data = self._filled(spans, steps, placed)
-        self.x0 = self._state(x0)
-        self._check_nodes()
+        self.data, self.x0 = np.zeros((self.T + 1, sizes["ndata"])), self._state(x0)
+        self.data[:-1, 0], impacts = steps, np.array([*(step == 0.0 for step in steps), False])
+        self.data[:, 2] = impacts
+        self.data[:, 1] = np.where(impacts, 1.0, self.data[:, 0])
+        self.data[-1, 1] = 1.0
+        for term in self.terms.terms:  # where a term does not count, its reference is valid all the same
+            self.references[:, self.terms.places[term.name]] = self.terms.idle(term)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return restored, (self._arguments, self.data, self.x0, self.u_lower, self.u_upper)
+        steps = self.data.reshape(-1, *self.data.shape[-2:])[0, :-1, 0].tolist()
+        arguments = (self.dynamics, self.x0, self.terms.terms, steps, self.terms.motors)
+        return restored, (type(self), arguments, self.data, self.u_lower, self.u_upper)
 
     def _state(self, x0: ArrayLike) -> Array:
         x0 = finite(x0, "x0")
@@ -190,94 +265,30 @@ class ShootingProblem:
 
     # ------------------------------------------------------------------------------------------------ declaration
 
-    def _spans(self, dt: float) -> tuple[list[tuple[int, int]], list[float]]:
-        """First and last node of each phase, and the duration of each node."""
-        spans: list[tuple[int, int]] = []
-        steps: list[float] = []
-        for k, phase in enumerate(self.phases):
-            if isinstance(phase, Impact):
-                own, count = 0.0, 1
-            elif isinstance(phase, Phase):
-                own = dt if phase.dt is None else phase.dt
-                if not 0.0 < own < np.inf:
-                    raise ModelError(
-                        f"phase {k}, from node {len(steps)} on: dt is {own}, expected a positive time; an impact is an Impact"
-                    )
-                if (phase.duration is None) == (phase.nodes is None):
-                    raise ModelError(f"phase {k}: expected either a duration or a number of nodes")
-                count = phase.nodes if phase.nodes is not None else round(float(phase.duration) / own)  # type: ignore[arg-type]
-                if count < 1:
-                    raise ModelError(f"phase {k}: it has {count} nodes, expected one at least")
-            else:
-                raise ModelError(f"phase {k} is {phase!r}, expected a Phase or an Impact")
-            spans.append((len(steps), len(steps) + count))
-            steps += [own] * count
-        return spans, steps
-
-    def _placed(self, spans: Any, terms: Sequence[Term], final: Sequence[Term]) -> Any:
-        """Terms, from which node to which they count, and whether a phase names them."""
-        for term in terms:
-            yield term, 0, self.T_of(spans), False
-        for phase, (start, stop) in zip(self.phases, spans, strict=True):
-            for term in phase.terms:
-                yield term, start, stop, True
-        last = self.T_of(spans)
-        for term in final:
-            if term.needs_control or term.needs_force:
-                raise ModelError(
-                    f"node {last}, the last: term {term.name!r} asks for controls or forces, which it does not have"
-                )
-            yield term, last, last + 1, True
-
-    @staticmethod
-    def T_of(spans: Any) -> int:
-        return spans[-1][1] if spans else 0
-
-    def _filled(self, spans: Any, steps: list[float], placed: Any) -> Array:
-        T, nc, sizes = self.T, self.nc, self.terms.sizes
-        data = np.zeros((T + 1, sizes["ndata"]))
-        impacts = np.array([*(step == 0.0 for step in steps), False])
-        data[:T, 0], data[:, 2] = steps, impacts
-        data[:, 1] = np.where(impacts | (np.arange(T + 1) == T), 1.0, data[:, 0])
-        self.data = data
-        for k, (phase, (start, stop)) in enumerate(zip(self.phases, spans, strict=True)):
-            for name in phase.contacts:
-                if name not in self.terms.contacts:
-                    known = ", ".join(self.terms.contacts) or "none"
-                    raise ModelError(f"phase {k}: unknown contact {name!r}, expected one of {known}")
-                self.active[start:stop, self.terms.contacts.index(name)] = 1.0
-        for t in range(T + 1):  # where a term does not count, its reference is valid all the same
-            if t == 0:
-                for term in self.terms.terms:
-                    if self.terms.reference_size(term):
-                        self.references[:, self.terms.places[term.name]] = idle_reference(self.terms, term)
-        for term, start, stop, own in placed:
-            k, nodes = self.terms.index(term.name), np.arange(start, stop)
-            where = f" at nodes {start} to {stop - 1}"
-            if self.terms.reference_size(term):
-                value = self.terms.pack(term, term.reference, where)
-                if value.ndim > 1 and value.shape[-2] != len(nodes):
-                    raise ModelError(f"reference of term {term.name!r}{where} is of {value.shape[-2]} nodes")
-                self.references[start:stop, self.terms.places[term.name]] = value
-            elif term.reference is not None:
-                self.terms.pack(term, term.reference, where)
-            counts = np.full(len(nodes), float(term.weight))
-            counts *= self._sensible(term, own)[start:stop]
-            self.weights[start:stop, k] = counts
-        return data
+    def _place(self, term: Term, start: int, stop: int, own: bool) -> None:
+        """A term counts from a node to another."""
+        where = f" at nodes {start} to {stop - 1}"
+        value = self.terms.pack(term, term.reference, where)
+        if value.ndim > 1 and value.shape[-2] != stop - start:
+            raise ModelError(f"reference of term {term.name!r}{where} is of {value.shape[-2]} nodes")
+        self.references[start:stop, self.terms.places[term.name]] = value
+        weight = float(term.weight) * self._sensible(term, own)[start:stop]
+        self.weights[start:stop, self.terms.index(term.name)] = weight
 
     def _sensible(self, term: Term, own: bool) -> Array:
         """(T + 1,) where a term has what it asks for; `own`: forces of impacts count as well."""
-        impacts = self.data[:, 2]
-        here = np.ones(self.T + 1)
+        flat = self.data.reshape(-1, *self.data.shape[-2:])[0]
+        impacts, here = flat[:, 2], np.ones(self.T + 1)
         if term.needs_control:
             here = 1.0 - impacts
         if term.needs_force:
-            here = self.active[:, self.terms.contact(term)].copy()
+            here = (flat[:, DATA + self.terms.contact(term)] > 0) * 1.0
             if isinstance(term, Impulse):
                 here *= impacts
             elif not own:
                 here *= 1.0 - impacts
+        if term.needs_control or term.needs_force:
+            here[-1] = 0.0
         return here
 
     def _check_nodes(self) -> None:
@@ -293,6 +304,12 @@ class ShootingProblem:
     @property
     def dt(self) -> Array:
         return self.data[..., 0]
+
+    @property
+    def controlled(self) -> Array:
+        """(T,), 0 where controls do nothing."""
+        flat = self.data.reshape(-1, *self.data.shape[-2:])[0]
+        return 1.0 - flat[:-1, 2]
 
     @property
     def active(self) -> Array:
@@ -322,11 +339,7 @@ class ShootingProblem:
         weight = np.asarray(value, float)
         if not (np.isfinite(weight).all() and (weight >= 0).all()):
             raise ModelError(f"weight of term {name!r} at nodes {nodes} is {value}, expected finite, nothing negative")
-        term = self.terms.terms[k]
-        allowed = self._sensible(term, True) if self.data.ndim == 2 else 1.0
-        if term.needs_control or term.needs_force:
-            allowed = allowed * (np.arange(self.T + 1) < self.T)
-        self.weights[..., nodes, k] = weight * (allowed[nodes] if np.ndim(allowed) else allowed)
+        self.weights[..., nodes, k] = weight * self._sensible(self.terms.terms[k], True)[nodes]
 
     # ------------------------------------------------------------------------------------------------ what solvers ask
 
@@ -431,12 +444,49 @@ class ShootingProblem:
         return ModelError(f"node {node}: the {what} is {self.data[tuple(wrong[0])]}, expected finite numbers")
 
 
-def restored(arguments: Any, data: Array, x0: Array, lower: Array, upper: Array) -> ShootingProblem:
+def restored(cls: Any, arguments: Any, data: Array, lower: Array, upper: Array) -> ShootingProblem:
     """A problem that was pickled."""
-    dynamics, start, phases, terms, final, dt, motors = arguments
-    problem = ShootingProblem(dynamics, start, phases, terms, final, dt=dt, motors=motors)
-    problem.data, problem.x0, problem.u_lower, problem.u_upper = data, x0, lower, upper
+    problem: ShootingProblem = cls.__new__(cls)
+    problem._declare(*arguments)
+    problem.data, problem.u_lower, problem.u_upper = data, lower, upper
     return problem
+
+
+class Placed(NamedTuple):
+    """A term, and from which node to which it counts; `own`: it was asked for there, so that forces of impacts count."""
+
+    term: Term
+    start: int
+    stop: int
+    own: bool
+
+
+def spans_of(phases: Sequence[Phase | Impact], dt: float) -> tuple[list[tuple[int, int]], list[float]]:
+    """First and last node of each phase, and the duration of each node."""
+    spans: list[tuple[int, int]] = []
+    steps: list[float] = []
+    for k, phase in enumerate(phases):
+        if isinstance(phase, Impact):
+            own, count = 0.0, 1
+        elif isinstance(phase, Phase):
+            own = dt if phase.dt is None else phase.dt
+            where = f"phase {k}, from node {len(steps)} on"
+            if not 0.0 < own < np.inf:
+                raise ModelError(f"{where}: dt is {own}, expected a positive time; an impact is an Impact")
+            if (phase.duration is None) == (phase.nodes is None):
+                raise ModelError(f"{where}: expected either a duration or a number of nodes")
+            count = phase.nodes if phase.nodes is not None else round(float(phase.duration) / own)  # type: ignore[arg-type]
+            if count < 1:
+                raise ModelError(f"{where}: it has {count} nodes, expected one at least")
+        else:
+            raise ModelError(f"phase {k} is {phase!r}, expected a Phase or an Impact")
+        spans.append((len(steps), len(steps) + count))
+        steps += [own] * count
+    return spans, steps
+
+
+def names_of(terms: TermSet) -> str:
+    return ", ".join(terms.places)
 
 
 def solver_of(dynamics: ConstrainedDynamics) -> str:
@@ -447,16 +497,6 @@ def solver_of(dynamics: ConstrainedDynamics) -> str:
     if name not in SOLVERS:
         raise ModelError(f"ShootingProblem: unknown method {name!r}, expected one of {', '.join(SOLVERS)}")
     return name
-
-
-def idle_reference(terms: TermSet, term: Term) -> Array:
-    """A valid reference for nodes where a term does not count."""
-    value = np.zeros(terms.reference_size(term))
-    if value.size in (9, 12) and term.kind in (2, 4):
-        value[:9] = np.eye(3).ravel()
-    if term.kind == 0:
-        value[: terms.model.nq] = terms.model.neutral()
-    return value
 
 
 def unique(terms: Sequence[Term]) -> list[Term]:

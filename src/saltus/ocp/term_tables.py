@@ -248,6 +248,15 @@ class TermSet:
         packed[..., list(np.flatnonzero(self.directions[self.index(term.name)].any(axis=0)))] = array
         return packed
 
+    def idle(self, term: Term) -> Array:
+        """A reference that is valid, for nodes where a term does not count."""
+        packed = np.zeros(self.reference_size(term))
+        if term.kind in (PLACEMENT, ROTATION):
+            packed[:9] = np.eye(3).ravel()
+        elif term.kind == STATE:
+            packed[: self.model.nq] = self.model.neutral()
+        return packed
+
     def _check_configuration(self, x: Array, what: str) -> None:
         for joint in self.model.joints[1:]:
             part = joint.kind.unit_coordinates
