@@ -3,7 +3,7 @@
     u_lower <= u_t <= u_upper
 
 Each node's k is the solution of a quadratic program within the bounds (box_qp.py), K is 0 of controls that are held, and
-rollouts clip what feedback asks for. While the start still has gaps, the backward pass knows no bounds.
+rollouts clip what feedback asks for.
 
 Reference: Y. Tassa, N. Mansard, E. Todorov, Control-limited differential dynamic programming (2014).
 """

@@ -2,9 +2,9 @@
 
     minimise 1/2 x'Hx + q'x    subject to    lower <= x <= upper
 
-Each iteration holds those at a bound that the slope presses against it, takes Newton's step in all others, and goes back from
-the full step until the cost falls by a tenth of what the slope promises; what leaves the bounds is put back onto them. In
-packets all lanes go together, and those that are done stay as they are.
+Each iteration holds those at a bound that the slope presses against it, takes Newton's step in all others, and goes back
+from the full step until the cost falls by a tenth of what the slope promises; what leaves the bounds is put back onto them.
+In packets all lanes go together, and those that are done stay as they are.
 
 | code | what | shape |
 |---|---|---|

@@ -10,6 +10,8 @@ Reference: C. Mastalli et al., Crocoddyl (2020), section III.C and equations 14 
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from saltus.arrays import Array
@@ -23,7 +25,7 @@ class FDDP(RiccatiSolver):
     def gaps_to_keep(self) -> Array:
         return self.iterate.gaps
 
-    def improvements(self, trial: Trial, sound: Array) -> Array:
+    def improvements(self, trial: Trial, sound: Any) -> Array:
         """(2, A, ...), see above: it depends on where candidates are."""
         found = self.outcome()
         dv = np.zeros(trial.costs.shape)
@@ -33,11 +35,11 @@ class FDDP(RiccatiSolver):
             dv -= np.einsum("...ti,a...ti->a...", found.Vf, back)
         return np.stack([found.report[..., 2] + dv, found.report[..., 3] - 2 * dv])
 
-    def acceptable(self, d: Array, expected: Array, gained: Array) -> Array:
+    def acceptable(self, d: Array, expected: Array, gained: Array) -> Any:
         options = self.options
         downhill = (np.abs(d[0]) < options.th_grad) | (gained > options.th_acceptstep * expected)
         return np.where(expected >= 0, downhill, gained > options.th_acceptnegstep * expected)
 
-    def advance(self, length: Array, trial: Trial) -> tuple[Array, Array]:
+    def advance(self, length: Array, trial: Trial) -> tuple[Array, Any]:
         old = self.iterate
         return (1.0 - length)[..., None, None] * old.gaps, old.feasible | (length == 1)

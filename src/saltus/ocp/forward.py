@@ -1,9 +1,10 @@
 """Rollouts of whole horizons in one call, and all nodes as one batch: made of what a node does.
 
-    x_0' = x_0 (+) (a - 1) gap_0,   u_t' = u_t - a k_t - K_t (x_t' (-) x_t),   x_{t+1}' = f_t(x_t', u_t') (+) (a - 1) gap_{t+1}
+    x_0' = x_0 (+) (a - 1) gap_0,    x_{t+1}' = f_t(x_t', u_t') (+) (a - 1) gap_{t+1},
+    u_t' = u_t - a k_t - K_t (x_t' (-) x_t)
 
-A problem says what one node does by four kernels; `forward_algorithm` puts them into a loop over nodes, which runs for all step
-lengths a at once, as lanes of a packet, and `node_algorithms` makes of the same kernels `calc` for batches of nodes.
+A problem says what one node does by four kernels. `node_algorithms` puts them into a loop over nodes, which runs for all
+step lengths a at once, as lanes of a packet, and makes of the same kernels what batches of nodes need.
 
 | kernel | what it does |
 |---|---|
@@ -12,9 +13,9 @@ lengths a at once, as lanes of a packet, and `node_algorithms` makes of the same
 | `integrate(tree, x, dx, w, there)` | writes x (+) dx; `there` may be `x` |
 | `difference(tree, a, b, w, dx)` | writes b (-) a |
 
-`data` is the row of a node, `od` numbers: references, weights, masks of contacts. x, u, dx, next are arrays from place 0 on. What
-lanes do may not depend on the node but through `data`: in `calc`, lanes are nodes. Sizes are those of horizon.py, which the
-tables bring along (`HORIZON`, or a part of the same sizes).
+`data` is the row of a node, `od` numbers: references, weights, masks of contacts. x, u, dx, next are arrays from place 0 on.
+What lanes do may not depend on the node but through `data`: in `calc`, lanes are nodes. Sizes are those of horizon.py, which
+the tables bring along (`HORIZON`, or a part of the same sizes).
 
 Reference: C. Mastalli et al., Crocoddyl (2020), equations 14 and 15.
 """
@@ -28,8 +29,8 @@ from saltus.control.cholesky import total
 from saltus.kernel import Algorithm, Layout, Quad, Tables, declare, kernel, ld, maximum, minimum, quad, st, tail, zero
 
 FORWARD = {
-    "x0": "ox", "xs": "op ox", "us": "ot ou", "gaps": "op on", "K": "ot ou on", "k": "ot ou", "length": "1", "bounds": "2 ou",
-    "data": "op od",
+    "x0": "ox", "xs": "op ox", "us": "ot ou", "gaps": "op on", "K": "ot ou on", "k": "ot ou", "length": "1",
+    "bounds": "2 ou", "data": "op od",
 }  # fmt: skip
 """Inputs of a forward kernel. `bounds`: lower and upper ones of controls, up to 1e30."""
 
@@ -86,23 +87,23 @@ def node_algorithms(
     rolling = layout.extended(orx={"state_": None}, orn={"tangent_": None}, oru={"control_": None})
 
     @kernel
-    def step_node(tree, x, u, data, w, next, cost):  # type: ignore[no-untyped-def]
+    def step_node(tree, x, u, data, w, next, cost):
         st(cost, 0, step(tree, x, u, data, w, next))
 
     @kernel
-    def final_node(tree, x, data, w, cost):  # type: ignore[no-untyped-def]
+    def final_node(tree, x, data, w, cost):
         st(cost, 0, final(tree, x, data, w))
 
     @kernel
-    def integrate_node(tree, x, dx, w, there):  # type: ignore[no-untyped-def]
+    def integrate_node(tree, x, dx, w, there):
         integrate(tree, x, dx, w, there)
 
     @kernel
-    def difference_node(tree, a, b, w, dx):  # type: ignore[no-untyped-def]
+    def difference_node(tree, a, b, w, dx):
         difference(tree, a, b, w, dx)
 
     @kernel
-    def forward(tree, x0, xs, us, gaps, K, k, length, bounds, data, w, xs_try, us_try, cost):  # type: ignore[no-untyped-def]
+    def forward(tree, x0, xs, us, gaps, K, k, length, bounds, data, w, xs_try, us_try, cost):
         nx, n, m, last = tree.ox, tree.on, tree.ou, tree.ot
         dx, u, x = tail(w.tangent_, 0), tail(w.control_, 0), tail(w.state_, 0)
         a = ld(length, 0)

@@ -13,7 +13,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from saltus.kernel import Layout, Part, Tables
@@ -32,15 +32,26 @@ class Horizon:
     specialised = varied = weightless = False
     coupling = None
 
-    def __init__(self, T: int, nx: int, ndx: int, nu: int, node_data: int = 1) -> None:
+    def __init__(
+        self, T: int, nx: int, ndx: int, nu: int, node_data: int = 1, blocks: Sequence[tuple[int, int]] = ()
+    ) -> None:
         self.name = f"{T} nodes of {nx} states and {nu} controls"
         self.T, self.nx, self.ndx, self.nu, self.node_data = T, nx, ndx, nu, node_data
+        self.blocks = tuple(blocks)
+        """Joints whose configurations are no vectors (euler_structure.py): first degree of freedom and size."""
         self.filled: dict[Tables, Filled] = {}
         self.quick: dict[Any, Any] = {}
         self.parts: dict[Part, FilledPart] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Horizon, (self.T, self.nx, self.ndx, self.nu, self.node_data)  # what is filled has addresses
+        return Horizon, (
+            self.T,
+            self.nx,
+            self.ndx,
+            self.nu,
+            self.node_data,
+            self.blocks,
+        )  # what is filled has addresses
 
 
 def measure_horizon(horizon: Any) -> Mapping[str, int]:
@@ -50,8 +61,8 @@ def measure_horizon(horizon: Any) -> Mapping[str, int]:
     return {
         "ot": horizon.T, "op": horizon.T + 1, "ox": horizon.nx, "on": horizon.ndx, "ou": horizon.nu,
         "od": horizon.node_data, "om": m, "our": n, "ow": width,
-        "orx": horizon.nx, "orn": horizon.ndx, "oru": horizon.nu,
-        "ofw": n * width, "ofp": max(n, m) * width, "ohw": (n + m) * width, "ovv": n * n, "ovs": 11 * width, "omm": 2 * m * m,
+        "orx": horizon.nx, "orn": horizon.ndx, "oru": horizon.nu, "ofw": n * width, "ofp": max(n, m) * width,
+        "ohw": (n + m) * width, "ovv": n * n, "ovs": 11 * width, "omm": 2 * m * m,
     }  # fmt: skip
 
 

@@ -3,8 +3,8 @@
     | H  C' | | z |     | g |     z = (dx_0 ... dx_T, du_0 ... du_{T-1}),  C z = gaps: dx_0 = gap_0,
     | C  0  | | l | = - |-c |     dx_{t+1} - F_x dx_t - F_u du_t = gap_{t+1}
 
-Candidates are xs (+) a dx, us + a du; they are no rollouts, so gaps close with the steps. O(T^3). `BoxKKT` solves the quadratic
-program with bounds of controls instead. For tests, and for problems of some ten nodes.
+Candidates are xs (+) a dx, us + a du; they are no rollouts, so gaps close with the steps. O(T^3). `BoxKKT` solves the
+quadratic program with bounds of controls instead. For tests, and for problems of some ten nodes.
 
 Reference: J. Nocedal, S. Wright, Numerical optimization (2006), section 18.1; Crocoddyl 3.2.0's SolverKKT.
 """
@@ -20,7 +20,6 @@ from saltus.control.fccqp import fccqp
 from saltus.control.quadratic_program import QPStatus
 from saltus.ocp.problem import Expansion, Trial
 from saltus.ocp.solver import Direction, Solver
-from saltus.ocp.status import OCPStatus
 from saltus.ocp.vector_problem import FREE
 
 
@@ -41,7 +40,9 @@ def dense(expansion: Expansion, gaps: Array, controlled: Array) -> tuple[Array, 
     x, u = slice(0, states), slice(states, states + controls)
     parts = {}
     for name, rows, columns, high, wide in (("xx", x, x, n, n), ("xu", x, u, n, m), ("uu", u, u, m, m)):
-        parts[name] = np.zeros((*lead, (rows.stop - rows.start) // high, high, (columns.stop - columns.start) // wide, wide))
+        parts[name] = np.zeros(
+            (*lead, (rows.stop - rows.start) // high, high, (columns.stop - columns.start) // wide, wide)
+        )
     spread = np.moveaxis
     if T:
         parts["xx"][..., whole, :, whole, :] = spread(expansion.Lxx, -3, 0)
@@ -73,22 +74,20 @@ class KKT(Solver):
         self.multipliers = np.zeros_like(self.dxs)
         self.dus = np.zeros((*self.batch, problem.T, problem.nu))
 
-    def compute_direction(self, recalculate: bool = True) -> Array:
+    def compute_direction(self, recalculate: bool = True) -> Any:
         """See Solver; regularisation is added to H."""
         if recalculate or self.expansion is None:
             self.expansion = self.problem.calc_diff(self.xs, self.us)
+        nodes = np.full(self.batch, -1)
+        if not all(np.isfinite(array).all() for array in self.expansion[:7]):
+            nodes = self.set_aside(self.expansion)
         self.H, self.g, self.C, self.c = dense(self.expansion, self.iterate.gaps, self.controlled)
-        failed = np.full(self.batch, -1)
-        if not all(np.isfinite(array).all() for array in (self.H, self.g, self.C)):
-            bad = ~np.isfinite(self.expansion.Lx).all(-1)
-            self.end(np.ones(self.batch, bool), OCPStatus.NOT_FINITE)
-            return bad.argmax(-1)
         z, self.multipliers = self.solve_system()
         states = self.multipliers.shape[-1]
         shape = (*self.batch, self.problem.T + 1, self.problem.ndx)
         self.dxs, self.multipliers = z[..., :states].reshape(shape), self.multipliers.reshape(shape)
         self.dus = z[..., states:].reshape(*self.batch, self.problem.T, self.problem.nu)
-        return failed
+        return nodes
 
     def solve_system(self) -> tuple[Array, Array]:
         """z and multipliers."""
@@ -96,7 +95,11 @@ class KKT(Solver):
         rows, n = C.shape[-2:]
         K = np.zeros((*self.batch, n + rows, n + rows))
         K[..., :n, :n], K[..., n:, :n], K[..., :n, n:] = H, C, C.swapaxes(-1, -2)
-        found = np.linalg.solve(K, np.concatenate([-self.g, self.c], -1)[..., None])[..., 0]
+        right = np.concatenate([-self.g, self.c], -1)[..., None]
+        try:
+            found = np.linalg.solve(K, right)[..., 0]
+        except np.linalg.LinAlgError:
+            found = (np.linalg.pinv(K) @ right)[..., 0]
         return found[..., :n], found[..., n:]
 
     def roll(self, lengths: Array) -> Trial:
@@ -106,18 +109,18 @@ class KKT(Solver):
         us = self.us + a * self.dus
         return Trial(xs, us, self.problem.calc(xs, us).costs.sum(-1))
 
-    def improvements(self, trial: Trial, sound: Array) -> Array:
+    def improvements(self, trial: Trial, sound: Any) -> Array:
         """(2, A, ...): -g'z and -z'Hz."""
         z = np.concatenate([self.dxs.reshape(*self.batch, -1), self.dus.reshape(*self.batch, -1)], -1)
         slope = -np.einsum("...i,...i->...", self.g, z)
         curve = -np.einsum("...i,...ij,...j->...", z, self.H, z)
         return np.stack([np.broadcast_to(x, trial.costs.shape) for x in (slope, curve)])
 
-    def acceptable(self, d: Array, expected: Array, gained: Array) -> Array:
+    def acceptable(self, d: Array, expected: Array, gained: Array) -> Any:
         options = self.options
         return (d[0] < options.th_grad) | ~self.iterate.feasible | (gained > options.th_acceptstep * expected)
 
-    def advance(self, length: Array, trial: Trial) -> tuple[Array, Array]:
+    def advance(self, length: Array, trial: Trial) -> tuple[Array, Any]:
         """The true gaps of the candidates that are taken."""
         a = np.asarray(length)[..., None, None]
         xs, us = self.problem.integrate(self.xs, a * self.dxs), self.us + a * self.dus

@@ -1,6 +1,6 @@
 """Linear quadratic problems, time-varying: for tests, and where nothing else is needed.
 
-    x_{t+1} = A_t x_t + B_t u_t + f_t,    l_t = 1/2 x'Q_t x + x'N_t u + 1/2 u'R_t u + q_t'x + r_t'u,    l_T = 1/2 x'Q_T x + q_T'x
+    x_{t+1} = A_t x_t + B_t u_t + f_t,  l_t = 1/2 x'Q_t x + x'N_t u + 1/2 u'R_t u + q_t'x + r_t'u,  l_T = 1/2 x'Q_T x + q_T'x
 
 A node's row of data is (A, B, f, Q, N, R, q, r), one after the other. Reference: R. Bellman (1957).
 """
@@ -91,7 +91,8 @@ class LQR(VectorProblem):
         batch, (T, n, m) = B.shape[:-3], B.shape[-3:]
         none = np.zeros
         parts = {
-            "A": (A, (T, n, n)), "B": (B, (T, n, m)), "f": (none((T, n)) if f is None else f, (T, n)), "Q": (Q, (T + 1, n, n)),
+            "A": (A, (T, n, n)), "B": (B, (T, n, m)), "f": (none((T, n)) if f is None else f, (T, n)),
+            "Q": (Q, (T + 1, n, n)),
             "N": (none((T, n, m)) if N is None else N, (T, n, m)), "R": (R, (T, m, m)),
             "q": (none((T + 1, n)) if q is None else q, (T + 1, n)), "r": (none((T, m)) if r is None else r, (T, m)),
         }  # fmt: skip
@@ -99,7 +100,9 @@ class LQR(VectorProblem):
         for name, (value, shape) in parts.items():
             array = np.asarray(value, float)
             if array.shape[array.ndim - len(shape) :] != shape:
-                raise ValueError(f"LQR: {name} has the shape {array.shape}, expected (..., {', '.join(map(str, shape))})")
+                raise ValueError(
+                    f"LQR: {name} has the shape {array.shape}, expected (..., {', '.join(map(str, shape))})"
+                )
             flat = array.reshape(*array.shape[: array.ndim - len(shape)], shape[0], -1)
             row = np.zeros((*np.broadcast_shapes(batch, flat.shape[:-2]), T + 1, flat.shape[-1]))
             row[..., : shape[0], :] = flat
@@ -121,9 +124,7 @@ class LQR(VectorProblem):
         return Expansion(spread(A, 3), spread(B, 3), Lx, Lu, spread(Q, 3), spread(N, 3), spread(R, 3))
 
 
-def random_lqr(
-    T: int, nx: int, nu: int, seed: int = 0, shape: tuple[int, ...] = (), bound: float | None = None
-) -> LQR:
+def random_lqr(T: int, nx: int, nu: int, seed: int = 0, shape: tuple[int, ...] = (), bound: float | None = None) -> LQR:
     """A problem with any numbers, stable enough to be solved, and convex; `bound`: of all controls."""
     draw = np.random.default_rng(seed)
     A = 0.9 * np.eye(nx) + 0.3 * draw.normal(size=(*shape, T, nx, nx)) / np.sqrt(nx)

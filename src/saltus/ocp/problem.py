@@ -35,6 +35,20 @@ class Values(NamedTuple):
     """(..., T + 1)"""
 
 
+class EulerSteps(NamedTuple):
+    """Nodes that are steps of semi-implicit Euler: dq' = A dq + B dv', and dv' as Fx and Fu have it (euler_structure.py)."""
+
+    blocks: tuple[tuple[int, int], ...]
+    """First degree of freedom and size of the joints whose blocks of A are not identities, and of B not h times that."""
+    A: Array
+    """(..., T, sum of squared sizes): their blocks, one after the other, row by row."""
+    B: Array
+    h: Array
+    """(..., T) the time steps."""
+    steps: Array
+    """(T,) of integers: 1 where a node is such a step, 0 of others (impacts), which may be anything."""
+
+
 class Expansion(NamedTuple):
     """The derivatives of all nodes."""
 
@@ -45,6 +59,8 @@ class Expansion(NamedTuple):
     Lxx: Array
     Lxu: Array
     Luu: Array
+    euler: EulerSteps | None = None
+    """What is known of Fx and Fu, see euler_structure.py."""
 
 
 class Trial(NamedTuple):
@@ -59,8 +75,8 @@ class Trial(NamedTuple):
 
 
 class OptimalControlProblem(Protocol):
-    """What a solver needs. Attributes beyond these may be there: `controlled` (T,), 0 where controls do nothing (impacts),
-    and `euler`, see euler_structure.py."""
+    """What a solver needs. Attributes beyond these may be there: `controlled` (T,), 0 where controls do nothing (impacts);
+    `batch`, leading axes of what the problem brings, if those are not x0's."""
 
     nx: int
     ndx: int
@@ -112,9 +128,9 @@ class Log(NamedTuple):
     """The step length."""
     ffeas: Array
     """The largest gap before the iteration."""
-    dV_expected: Array
+    expected: Array
     """The improvement of the cost that was expected, and the one that came."""
-    dV: Array
+    gained: Array
 
     HEADER = "iter     cost         stop         grad         xreg         ureg       step    ||ffeas||"  # type: ignore[misc]
 

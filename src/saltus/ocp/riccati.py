@@ -7,14 +7,14 @@ to second order, with gaps f_{t+1} between f_t(x_t, u_t) and x_{t+1}. For t = T 
     Q_zz = L_zz + F' V_xx F,  Q_z = L_z + F' (V_x + V_xx f_{t+1}),  Q_uu += regularisation
     [k K] = Q_uu^-1 [Q_u Q_ux],  V_xx = Q_xx - Q_xu K,  V_x = Q_x - Q_xu k,  V_xx += regularisation
 
-All of Q_zz is one symmetric product; of symmetric matrices the upper triangle is computed. Q_uu = V'D^-1 V is factored beside
-Q_ux, so that the factor's rows go through both: Q_xu K = (V'^-1 Q_ux)' D (V'^-1 Q_ux). O(n^2 (n + m) + n (n + m)^2 + ...).
+All of Q_zz is one symmetric product; of symmetric matrices the upper triangle is computed. Q_uu = V'D^-1 V is factored
+beside Q_ux, so that the factor's rows go through both: with Y = (V'D^-1)^-1 Q_ux, Q_xu K = Y'D^-1 Y. O((n + m)^3) a node.
 Where controls are bounded, k is that of the quadratic program with bounds (box_qp.py), and K is 0 of what is held.
 
 | paper | code | shape (rows of numbers) |
 |---|---|---|
 | [F_u F_x], V_xx [F_u F_x] | `dynamics`, `carried` | n W, our W |
-| Q_zz, then V, V'^-1 Q_ux, V_xx | `hessian` | (om + our) W |
+| Q_zz, then V, Y, V_xx | `hessian` | (om + our) W |
 | Q_z | `slope` | W |
 | V_xx, f | `value`, `gap` | our our, our |
 | V_xx f | output `Vf`, for the expected improvement | n |
@@ -38,8 +38,8 @@ HUGE = 1e30
 """What is larger counts as infinite."""
 
 EXPANSION = {
-    "Fx": "ot on on", "Fu": "ot on ou", "Lx": "op on", "Lu": "ot ou", "Lxx": "op on on", "Lxu": "ot on ou", "Luu": "ot ou ou",
-    "gaps": "op on", "controlled": "ot", "regularisation": "2",
+    "Fx": "ot on on", "Fu": "ot on ou", "Lx": "op on", "Lu": "ot ou", "Lxx": "op on on", "Lxu": "ot on ou",
+    "Luu": "ot ou ou", "gaps": "op on", "controlled": "ot", "regularisation": "2",
 }  # fmt: skip
 """Inputs. `controlled`: 0 of nodes whose controls do nothing; `regularisation`: of states, of controls."""
 
@@ -159,7 +159,8 @@ def make_backward(boxed, product):
 
     @kernel
     def backward(
-        tree, Fx, Fu, Lx, Lu, Lxx, Lxu, Luu, gaps, controlled, regularisation, below, above, extra, w, K, k, Qu, Vx, Vxx, Vf, report
+        tree, Fx, Fu, Lx, Lu, Lxx, Lxu, Luu, gaps, controlled, regularisation, below, above, extra, w,
+        K, k, Qu, Vx, Vxx, Vf, report,
     ):  # fmt: skip
         n, m, nr, mr, width = tree.on, tree.ou, tree.our, tree.om, tree.ow
         o, last = zero(Fx), tree.ot
@@ -187,8 +188,8 @@ def make_backward(boxed, product):
                 copy_row(below, t * m, vector(tree, w, LOWER), 0, m, mr, None)
                 copy_row(above, t * m, vector(tree, w, UPPER), 0, m, mr, None)
                 bad = solve_box(
-                    H, width, g, vector(tree, w, LOWER), vector(tree, w, UPPER), mr, wanted, tail(w.small, 0), tail(w.small, mr * mr),
-                    inverse, downhill, vector(tree, w, NEWTON), held,
+                    H, width, g, vector(tree, w, LOWER), vector(tree, w, UPPER), mr, wanted,
+                    tail(w.small, 0), tail(w.small, mr * mr), inverse, downhill, vector(tree, w, NEWTON), held,
                 )  # fmt: skip
                 failed = select(less(failed, 0.0), select(less(0.5, bad), 1.0 * t, failed), failed)
                 curve = o
@@ -247,7 +248,8 @@ def _backward(
     tree, Fx, Fu, Lx, Lu, Lxx, Lxu, Luu, gaps, controlled, regularisation, w, K, k, Qu, Vx, Vxx, Vf, report
 ):  # fmt: skip
     _dense(
-        tree, Fx, Fu, Lx, Lu, Lxx, Lxu, Luu, gaps, controlled, regularisation, None, None, None, w, K, k, Qu, Vx, Vxx, Vf, report
+        tree, Fx, Fu, Lx, Lu, Lxx, Lxu, Luu, gaps, controlled, regularisation, None, None, None, w,
+        K, k, Qu, Vx, Vxx, Vf, report,
     )  # fmt: skip
 
 
@@ -256,5 +258,6 @@ def _box_backward(
     tree, Fx, Fu, Lx, Lu, Lxx, Lxu, Luu, gaps, controlled, regularisation, below, above, w, K, k, Qu, Vx, Vxx, Vf, report
 ):  # fmt: skip
     _dense_boxed(
-        tree, Fx, Fu, Lx, Lu, Lxx, Lxu, Luu, gaps, controlled, regularisation, below, above, None, w, K, k, Qu, Vx, Vxx, Vf, report
+        tree, Fx, Fu, Lx, Lu, Lxx, Lxu, Luu, gaps, controlled, regularisation, below, above, None, w,
+        K, k, Qu, Vx, Vxx, Vf, report,
     )  # fmt: skip

@@ -54,7 +54,7 @@ class Options(NamedTuple):
     reg_max: float = 1e9
     reg_incfactor: float = 10.0
     reg_decfactor: float = 10.0
-    lengths: tuple[float, ...] = tuple(0.5**n for n in range(10))
+    lengths: tuple[float, ...] = tuple((0.5 ** np.arange(10)).tolist())
 
 
 class Iterate(NamedTuple):
@@ -138,9 +138,10 @@ class Solver:
         self.preg = self.dreg = np.full(batch, self.options.reg_min)
         self.d = np.zeros((2, *batch))
         self.stop = np.full(batch, np.nan)
-        self.blame = np.full(batch, -1)
+        self.statuses, self.culprits = np.full(batch, int(OCPStatus.MAX_ITERATIONS)), np.full(batch, -1)
+        self.running, self.counts = np.ones(batch, bool), np.zeros(batch, int)
         self.length = np.ones(batch)
-        self.dV = self.dV_expected = np.zeros(batch)
+        self.gained = self.expected = np.zeros(batch)
 
     def find_gaps(self, xs: Array, us: Array) -> tuple[Array, Array]:
         """(..., T + 1, ndx), and the cost (...)."""
@@ -174,7 +175,7 @@ class Solver:
 
     # ------------------------------------------------------------------------------- what a solver is made of: its parts
 
-    def compute_direction(self, recalculate: bool = True) -> Array:
+    def compute_direction(self, recalculate: bool = True) -> Any:
         """The direction at the iterate: (...) the node where there is none, or -1. `recalculate`: derivatives as well."""
         raise NotImplementedError
 
@@ -182,15 +183,15 @@ class Solver:
         """Candidates for some step lengths."""
         raise NotImplementedError
 
-    def improvements(self, trial: Trial, sound: Array) -> Array:
+    def improvements(self, trial: Trial, sound: Any) -> Array:
         """d (2, A, ...) for candidates; those that are not `sound` may hold anything."""
         raise NotImplementedError
 
-    def acceptable(self, d: Array, expected: Array, gained: Array) -> Array:
+    def acceptable(self, d: Array, expected: Array, gained: Array) -> Any:
         """(A, ...) whether steps are good enough."""
         raise NotImplementedError
 
-    def advance(self, length: Array, trial: Trial) -> tuple[Array, Array]:
+    def advance(self, length: Array, trial: Trial) -> tuple[Array, Any]:
         """Gaps and feasibility after steps of these lengths (...)."""
         raise NotImplementedError
 
@@ -208,7 +209,9 @@ class Solver:
     def expected_improvement(self) -> Array:
         """d (2, ...): a step of length a improves the cost by a (d_0 + a d_1 / 2), to second order. Of FDDP, with the
         candidate of the last `try_step`."""
-        trial = self.trial if self.trial is not None else Trial(self.xs[None], self.us[None], np.asarray(self.cost)[None])
+        trial = (
+            self.trial if self.trial is not None else Trial(self.xs[None], self.us[None], np.asarray(self.cost)[None])
+        )
         self.d = self.improvements(trial, np.ones(trial.costs.shape, bool))[:, -1]
         return self.d
 
@@ -232,13 +235,10 @@ class Solver:
 
         Ctrl-C ends it after the iteration's part that is being computed; the result is the last iterate.
         """
-        self.status = OCPStatus.MAX_ITERATIONS
         rows: list[tuple[Any, ...]] = []
         self.set_candidate(xs, us, feasible)
         if regularisation is not None:
             self.preg = self.dreg = np.full(self.batch, float(regularisation))
-        self.statuses = np.full(self.batch, int(OCPStatus.MAX_ITERATIONS))
-        self.running, self.counts = np.ones(self.batch, bool), np.zeros(self.batch, int)
         recalculate = True
         try:
             for self.iteration in range(max_iterations):
@@ -251,7 +251,17 @@ class Solver:
                 self.adapt()
                 self.stopping_criteria()
                 rows.append(
-                    (self.cost, self.stop, np.abs(self.d[0]), self.preg, self.dreg, self.length, ffeas, self.dV_expected, self.dV)
+                    (
+                        self.cost,
+                        self.stop,
+                        np.abs(self.d[0]),
+                        self.preg,
+                        self.dreg,
+                        self.length,
+                        ffeas,
+                        self.expected,
+                        self.gained,
+                    )
                 )
                 if verbose:
                     self.print_line(rows[-1])
@@ -267,17 +277,17 @@ class Solver:
     def find_direction(self, recalculate: bool) -> bool:
         """With as much regularisation as it takes; False if nobody is left."""
         while True:
-            self.blame = self.compute_direction(recalculate)
-            bad = self.running & (self.blame >= 0)
+            nodes = self.compute_direction(recalculate)
+            bad = self.running & (nodes >= 0)
             if not bad.any():
                 return bool(self.running.any())
             recalculate = False
             self.regularise(bad, self.options.reg_incfactor)
-            self.end(bad & (self.preg >= self.options.reg_max), OCPStatus.REGULARISATION)
+            self.end(bad & (self.preg >= self.options.reg_max), OCPStatus.REGULARISATION, nodes)
 
     def search(self) -> bool:
         """The line search; whether somebody has moved."""
-        options, lengths = self.options, np.array(self.options.lengths)
+        lengths = np.array(self.options.lengths)
         left = self.running.copy()
         moved = np.zeros(self.batch, bool)
         for start in range(0, len(lengths), self.chunk):
@@ -295,14 +305,16 @@ class Solver:
             taken = good.any(0)
             chosen = np.where(taken, first, last)
 
-            def pick(array: Array, axis: int = 0, chosen: Array = chosen) -> Array:
-                index = chosen.reshape((1,) * axis + (1, *self.batch) + (1,) * (array.ndim - axis - 1 - len(self.batch)))
+            def pick(array: Array, axis: int = 0, chosen: Any = chosen) -> Array:
+                index = chosen.reshape(
+                    (1,) * axis + (1, *self.batch) + (1,) * (array.ndim - axis - 1 - len(self.batch))
+                )
                 return np.take_along_axis(array, index, axis).squeeze(axis)
 
             seen = left & any_sound
             self.d = np.where(seen, pick(d, 1), self.d)
-            self.dV = np.where(seen, pick(gained), self.dV)
-            self.dV_expected = np.where(seen, pick(expected), self.dV_expected)
+            self.gained = np.where(seen, pick(gained), self.gained)
+            self.expected = np.where(seen, pick(expected), self.expected)
             self.length = np.where(left, np.where(taken, some[first], some[-1]), self.length)
             if taken.any():
                 moved |= taken
@@ -321,6 +333,19 @@ class Solver:
                 break
         return bool(moved.any())
 
+    def set_aside(self, expansion: Expansion) -> Any:
+        """Problems whose derivatives are not finite are done, and get others, so that the rest can go on. (...) the node to
+        blame, or -1."""
+        bad = np.zeros((*self.batch, self.problem.T + 1), bool)
+        for array in expansion[:7]:
+            own = ~np.isfinite(array).all(tuple(range(len(self.batch) + 1, array.ndim)))
+            bad[..., : own.shape[-1]] |= own
+        nodes = np.where(bad.any(-1), bad.argmax(-1), -1)
+        sound: Any = (np.nan_to_num(array, posinf=0.0, neginf=0.0) for array in expansion[:7])
+        self.expansion = Expansion(*sound)
+        self.end(nodes >= 0, OCPStatus.NOT_FINITE, nodes)
+        return nodes
+
     def adapt(self) -> None:
         """Regularisation after a step."""
         options, running = self.options, self.running
@@ -329,13 +354,14 @@ class Solver:
         self.regularise(short, options.reg_incfactor)
         self.end(short & (self.preg >= options.reg_max), OCPStatus.REGULARISATION)
 
-    def regularise(self, where: Array, factor: float) -> None:
+    def regularise(self, where: Any, factor: float) -> None:
         least, most = self.options.reg_min, self.options.reg_max
         self.preg = self.dreg = np.where(where, np.clip(self.preg * factor, least, most), self.preg)
 
-    def end(self, who: Array, status: OCPStatus) -> None:
-        """These problems are done."""
+    def end(self, who: Any, status: OCPStatus, nodes: Any = -1) -> None:
+        """These problems are done, and which nodes are to blame."""
         self.statuses = np.where(who & self.running, int(status), self.statuses)
+        self.culprits = np.where(who & self.running, nodes, self.culprits)
         self.running = self.running & ~who
 
     def print_line(self, row: tuple[Any, ...]) -> None:
@@ -345,8 +371,6 @@ class Solver:
 
     def result(self, rows: list[tuple[Any, ...]]) -> Result:
         found, iterate = self.outcome(), self.iterate
-        failed = np.isin(self.statuses, [OCPStatus.REGULARISATION, OCPStatus.NOT_FINITE])
-        culprit = np.where(failed, self.blame, -1)
         columns = zip(*rows, strict=True) if rows else [()] * len(Log._fields)
         log = Log(*(np.array(column).reshape(len(rows), *self.batch) for column in columns))
         one = self.batch == ()
@@ -354,16 +378,16 @@ class Solver:
             iterate.xs, iterate.us, float(iterate.cost) if one else iterate.cost,
             int(self.counts) if one else self.counts,
             OCPStatus(int(self.statuses)) if one else self.statuses,
-            int(culprit) if one else culprit,
-            self.explain(culprit), iterate.gaps, found.K, found.k, found.Vx, found.Vxx, log,
+            int(self.culprits) if one else self.culprits,
+            self.explain(), iterate.gaps, found.K, found.k, found.Vx, found.Vxx, log,
         )  # fmt: skip
 
-    def explain(self, culprit: Array) -> str:
+    def explain(self) -> str:
         """In words, of the first problem that failed."""
         failed = np.flatnonzero(~np.isin(self.statuses, [OCPStatus.SOLVED]))
         if not len(failed):
             return ""
-        status, node = OCPStatus(int(self.statuses.flat[failed[0]])), int(culprit.flat[failed[0]])
+        status, node = OCPStatus(int(self.statuses.flat[failed[0]])), int(self.culprits.flat[failed[0]])
         where = f" of problem {failed[0]}" if self.batch else ""
         at = f"node {node}{where}"
         return {
@@ -376,6 +400,6 @@ class Solver:
         }.get(status, f"not converged after {self.counts.flat[failed[0]]} iterations{where}")  # fmt: skip
 
 
-def choose(mask: Array, new: Array, old: Array) -> Array:
+def choose(mask: Any, new: Array, old: Array) -> Array:
     """Problem by problem."""
     return np.where(mask.reshape(mask.shape + (1,) * (new.ndim - mask.ndim)), new, old)

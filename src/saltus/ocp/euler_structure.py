@@ -1,0 +1,175 @@
+"""Backward passes over steps of semi-implicit Euler, whose structure leaves half of the products.
+
+    dv' = G dz,  z = (u, q, v);    dq' = A dq + B dv'    so that    F = [ A E' + B G ;  G ],    E' z = q
+
+A and B are block diagonal: but for joints whose configurations are no vectors (free flyers, spherical ones), A is the
+identity and B is h times it. With V in blocks of q and v,
+
+    F'V F = G'(S G + N'E') + E (N G + A'V_qq A E'),    R = [B' I] V = [R_q R_v],   S = R_q B + R_v,   N' = R_q A
+
+S is symmetric. The large products are with (nv, 2 nv + nu), not with (2 nv, 2 nv + nu). G are the lower rows of F. Nodes
+that are no such steps (impacts) go the general way.
+
+| symbol | code | shape (rows of `our` numbers) |
+|---|---|---|
+| G | lower half of `dynamics` | nv W |
+| R, later V_qq A | `halves`, from 0 on | nv our |
+| S, N' | `halves`, behind that | nv our each |
+| A, B | `A`, `B`: only the blocks that are not the identity | T, sum of squares |
+
+Departure from the peers: Crocoddyl multiplies dense matrices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from saltus.kernel import Layout, Part, Quad, Tables, declare, kernel, ld, st, tail, zero
+from saltus.model.tree import CONFIGURATIONS
+from saltus.ocp.horizon import HORIZON, quads
+from saltus.ocp.products import add_multiple, add_square, block, copy_row, multiply
+from saltus.ocp.riccati import ANSWER, BOUNDS, EXPANSION, WORK, dense_product, make_backward
+
+
+def measure_blocks(horizon: Any) -> Mapping[str, int]:
+    """How many joints have blocks, the numbers in these, and in the matrices of `halves`."""
+    numbers = sum(size**2 for _, size in horizon.blocks)
+    return {"obn": len(horizon.blocks), "obb": numbers, "oes": 3 * (horizon.ndx // 2 + 4) * quads(horizon.ndx)}
+
+
+def fill_blocks(horizon: Any, ints: Any, reals: Any) -> None:
+    place = 0
+    for k, (first, size) in enumerate(horizon.blocks):
+        ints.block_first[k], ints.block_size[k], ints.block_place[k] = first, size, place
+        place += size**2
+
+
+BLOCKS = Part(
+    ("obn", "obb", "oes"),
+    Layout(obn={"block_first": None, "block_size": None, "block_place": None}),
+    Layout(),
+    measure_blocks,
+    fill_blocks,
+)
+EULER_TABLES = Tables([HORIZON, BLOCKS], CONFIGURATIONS)
+
+EULER = {"A": "ot obb", "B": "ot obb", "h": "ot", "steps": "ot int"}
+EULER_WORK = WORK.extended(oes={"halves": None})
+
+
+@kernel
+def blocks_by_column(tree, t, source, start, A, target, place, added, from_there):
+    """target row = source row times A where that has blocks, plus the row of `added`, unless that is None."""
+    for k in range(tree.obn):
+        first, size, there = tree.block_first[k], tree.block_size[k], t * tree.obb + tree.block_place[k]
+        for j in range(size):
+            x = zero(target) if added is None else ld(added, from_there + first + j)
+            for i in range(size):
+                x = x + ld(source, start + first + i) * ld(A, there + i * size + j)
+            target[place + first + j] = x
+
+
+@kernel
+def find_halves(tree, t, V, B, h, A, R, S, N):
+    """R, S and N'; V has rows of `our` numbers, as they have."""
+    n, nr = tree.on, tree.our
+    nv, step = n // 2, ld(h, t)
+    for i in range(nv):
+        for j in range(0, nr, 4):
+            st(R, i * nr + j, ld(V, (nv + i) * nr + j, Quad) + ld(V, i * nr + j, Quad) * step)
+    for k in range(tree.obn):
+        first, size, there = tree.block_first[k], tree.block_size[k], t * tree.obb + tree.block_place[k]
+        for i in range(size):
+            row = (first + i) * nr
+            copy_row(V, (nv + first + i) * nr, R, row, nr, nr, None)
+            for j in range(size):
+                add_multiple(tail(R, row), V, (first + j) * nr, ld(B, there + j * size + i), nr)
+    for i in range(nv):
+        row = i * nr
+        for j in range(0, nv // 4 * 4, 4):
+            x = ld(R, row + j, Quad)
+            st(N, row + j, x)
+            st(S, row + j, ld(R, row + nv + j, Quad) + x * step)
+        for j in range(nv // 4 * 4, nv):
+            N[row + j] = ld(R, row + j)
+            S[row + j] = ld(R, row + nv + j) + ld(R, row + j) * step
+        for j in range(nv, min(nr, nv + 4)):
+            N[row + j] = zero(R)
+        blocks_by_column(tree, t, R, row, A, N, row, None, 0)
+        blocks_by_column(tree, t, R, row, B, S, row, R, row + nv)
+
+
+@kernel
+def add_configurations(tree, t, V, A, U, H):
+    """Adds A'V_qq A to the rows and columns of q; U: workspace."""
+    nv, nr, mr, width = tree.on // 2, tree.our, tree.om, tree.ow
+    for i in range(nv):
+        copy_row(V, i * nr, U, i * nr, nv, nv, None)
+        blocks_by_column(tree, t, V, i * nr, A, U, i * nr, None, 0)
+    for i in range(nv):
+        add_row(U, i * nr, H, (mr + i) * width + mr, nv, 1.0)
+    for k in range(tree.obn):
+        first, size, there = tree.block_first[k], tree.block_size[k], t * tree.obb + tree.block_place[k]
+        for i in range(size):
+            row = (mr + first + i) * width + mr
+            add_row(U, (first + i) * nr, H, row, nv, -1.0)
+            for j in range(size):
+                add_row(U, (first + j) * nr, H, row, nv, ld(A, there + j * size + i))
+
+
+@kernel
+def add_row(x, start, y, place, n, factor):
+    """n numbers of y += factor x."""
+    whole = n // 4 * 4
+    for j in range(0, whole, 4):
+        st(y, place + j, ld(y, place + j, Quad) + ld(x, start + j, Quad) * factor)
+    for j in range(whole, n):
+        y[place + j] += ld(x, start + j) * factor
+
+
+@kernel
+def euler_product(tree, t, w, extra):
+    """What `dense_product` does, by the structure of the step."""
+    A, B, h, steps = extra
+    if steps[t] == 0:
+        dense_product(tree, t, w, None)
+    else:
+        nv, nr, mr, width = tree.on // 2, tree.our, tree.om, tree.ow
+        V, P, H, G = tail(w.value, 0), tail(w.carried, 0), tail(w.hessian, 0), tail(w.dynamics, nv * width)
+        size = (nv + 4) * nr
+        R, S, N = tail(w.halves, 0), tail(w.halves, size), tail(w.halves, 2 * size)
+        find_halves(tree, t, V, B, h, A, R, S, N)
+        multiply(S, nr, G, width, nv, nv, P, width)
+        for i in range(nv):
+            add_row(N, i * nr, P, i * width + mr, nv, 1.0)
+        add_square(G, width, P, width, 0, mr + nr, nv, H, width)
+        for i in range(0, nv, 4):
+            for j in range((mr + i) // 8 * 8, width, 8):
+                block(N, nr, G, width, nv, tail(H, mr * width), width, i, j, True)
+        add_configurations(tree, t, V, A, R, H)
+
+
+_euler, _euler_boxed = make_backward(False, euler_product), make_backward(True, euler_product)
+
+
+@declare(EULER_TABLES, inputs=EXPANSION | EULER, outputs=ANSWER, work=EULER_WORK)
+def _euler_backward(
+    tree, Fx, Fu, Lx, Lu, Lxx, Lxu, Luu, gaps, controlled, regularisation, A, B, h, steps, w,
+    K, k, Qu, Vx, Vxx, Vf, report,
+):  # fmt: skip
+    _euler(
+        tree, Fx, Fu, Lx, Lu, Lxx, Lxu, Luu, gaps, controlled, regularisation, None, None, (A, B, h, steps), w,
+        K, k, Qu, Vx, Vxx, Vf, report,
+    )  # fmt: skip
+
+
+@declare(EULER_TABLES, inputs=EXPANSION | BOUNDS | EULER, outputs=ANSWER, work=EULER_WORK)
+def _euler_box_backward(
+    tree, Fx, Fu, Lx, Lu, Lxx, Lxu, Luu, gaps, controlled, regularisation, below, above, A, B, h, steps, w,
+    K, k, Qu, Vx, Vxx, Vf, report,
+):  # fmt: skip
+    _euler_boxed(
+        tree, Fx, Fu, Lx, Lu, Lxx, Lxu, Luu, gaps, controlled, regularisation, below, above, (A, B, h, steps), w,
+        K, k, Qu, Vx, Vxx, Vf, report,
+    )  # fmt: skip
