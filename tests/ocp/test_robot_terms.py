@@ -11,7 +11,7 @@ import pytest
 import saltus as sl
 from saltus.derivatives.forward import coordinate_rates
 from saltus.ocp.activations import activate
-from saltus.ocp.nodes import _expand_nodes
+from saltus.ocp.node_derivatives import _expand_nodes
 from saltus.ocp.term_values import _term_values
 from tests.ocp.robot_problems import ROBOTS, Case, case
 
@@ -32,7 +32,7 @@ class Truth(NamedTuple):
 
 def truth(made: Case, node: int) -> Truth:
     problem, model = made.problem, made.problem.problem
-    nq, nv = problem.nq, problem.nv
+    nq = problem.nq
     q, v = made.xs[node, :nq], made.xs[node, nq:]
     u = made.us[node] if node < problem.T else np.zeros(problem.nu)
     data = problem.data[node]
@@ -43,7 +43,7 @@ def truth(made: Case, node: int) -> Truth:
     def measure(model: Any, q: Any, v: Any, controls: Any, held: Any) -> Any:
         return _term_values.call(model, (q, v, controls, held, data))
 
-    next_q, next_v, _, _, forces, _ = move(model, q, v, u)
+    next_q, _, _, _, forces, _ = move(model, q, v, u)
     moved = sl.jacobian(move, model, (q, v, u))
     q_rates, v_slopes, f_slopes = (np.concatenate([moved[k][out] for k in range(3)], axis=-1) for out in (0, 1, 4))
     residuals, _ = measure(model, q, v, u, forces)
@@ -73,7 +73,7 @@ def test_terms_against_dual_numbers(robot: str, node: int) -> None:
     counts = weights[0] > 0
     weights[...] = np.diag(np.where(counts, 0.7, 0.0))
     inputs = (q, v, u, values.a[node], values.forces[node], data)
-    _, _, Lx, Lu, Lxx, Lxu, Luu = _expand_nodes.call(problem.problem, inputs)
+    _, _, Lx, Lu, Lxx, Lxu, Luu, _, _ = _expand_nodes.call(problem.problem, inputs)
     _, costs = _term_values.call(problem.problem, (q, v, u, values.forces[node], data))
     assert counts.sum() > 5
     for k, name in enumerate(names):

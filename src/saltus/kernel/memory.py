@@ -67,7 +67,7 @@ def within(view: Any, prefix: str) -> Any:
 
 @cache
 def view_class_of(names: tuple[str, ...]) -> Any:
-    return namedtuple("View", names)  # type: ignore[misc]
+    return namedtuple("View", names)
 
 
 def leaves(value: Any) -> list[Any]:

@@ -10,7 +10,7 @@ Every activation is separable, and symmetric or bounded on two sides; an integer
 | `Barrier` | (r - low)^2 / 2 below low, (r - high)^2 / 2 above high, else 0 | low, high |
 | `SmoothAbs` | sqrt(eps + r^2) | eps |
 | `Huber` | r^2 / 2 up to delta, then delta (abs r - delta / 2) | delta |
-| `LogBarrier` | -log(r - low) - log(high - r); nearer to a bound than delta, the parabola that continues it | low, high, delta |
+| `LogBarrier` | -log(r - low) - log(high - r); nearer to a bound than delta, a parabola | low, high, delta |
 
 References: R. Budhiraja, Multi-body locomotion (2019), table 4.1; C. Mastalli et al., Crocoddyl (2020), whose `beta` narrows
 bounds about their middle; C. Feller, C. Ebenbauer, Relaxed logarithmic barrier function based MPC (2017), for the parabola.
@@ -25,7 +25,7 @@ from typing import ClassVar, NamedTuple, TypeAlias
 import numpy as np
 
 from saltus.arrays import Array, ArrayLike
-from saltus.kernel import Scalar, fabs, kernel, less, lift, select, sqrt
+from saltus.kernel import Scalar, fabs, kernel, less, select, sqrt
 from saltus.model.checks import ModelError, not_negative, spread
 
 QUADRATIC, BARRIER, SMOOTH_ABS, HUBER, LOG_BARRIER = range(5)

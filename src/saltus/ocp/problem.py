@@ -45,7 +45,7 @@ class EulerSteps(NamedTuple):
     B: Array
     h: Array
     """(..., T) the time steps."""
-    steps: Array
+    steps: Any
     """(T,) of integers: 1 where a node is such a step, 0 of others (impacts), which may be anything."""
 
 

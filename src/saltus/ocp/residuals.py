@@ -1,9 +1,10 @@
 """What terms measure: six numbers b of each, and how they change with (q, v, u).
 
-    residual_r = n_r . b(q, v, f) - ...,      db = sum over columns of b_q dq + b_v dv + b_f (f_q dq + f_v dv + f_u du)
+    residual_r = n_r . b(q, v, f),      db = sum over columns of b_q dq + b_v dv + b_f (f_q dq + f_v dv + f_u du)
 
 Placements and velocities are along the world's axes about the origin of the first body, as in derivatives/sweep.py, whose
-`place`, `velocity`, `axis` and `psi_dot` are read here. With A the frame of a term, S_k the motion along degree of freedom k,
+`place`, `velocity`, `axis` and `psi_dot` are read here. With A the frame of a term, S_k the motion along degree of
+freedom k,
 
 | b of | value | by q_k | by v_k |
 |---|---|---|---|
@@ -53,9 +54,7 @@ from saltus.spatial.lie import log_pose, log_quaternion, right_jacobian_inverse,
 PLACES: dict[str, type | None] = {"place": SE3, "velocity": Motion}
 WHOLE: dict[str, type | None] = {"origin": Vec3, "center": Vec3, "mass": None, "total_spin": Force}
 VALUES = Layout(nj=PLACES, one=WHOLE)
-SLOPES = Layout(
-    nj={**PLACES, "spin": Force}, one=WHOLE, nall={"columns": Motion, "spot": int}, napart={"apart": None}
-)
+SLOPES = Layout(nj={**PLACES, "spin": Force}, one=WHOLE, nall={"columns": Motion, "spot": int}, napart={"apart": None})
 
 
 @kernel

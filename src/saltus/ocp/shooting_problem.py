@@ -3,8 +3,8 @@
     minimise  sum_t dt_t l_t(x_t, u_t, f_t) + l_T(x_T)    subject to    x_{t+1} = x_t (+) f_t(x_t, u_t),    x = (q, v)
 
 A phase says how long it lasts, which contacts hold and which terms count. An impact is a node of no duration. All nodes are
-of one compiled kernel; what differs between them are rows of `data` (term_tables.py), which may change at any time, without a
-new problem.
+of one compiled kernel; what differs between them are rows of `data` (term_tables.py), which may change at any time,
+without a new problem.
 
 | name | what | shape |
 |---|---|---|
@@ -34,8 +34,9 @@ from saltus.model.model import Model
 from saltus.model.motors import motors_of
 from saltus.ocp.forward import Node, NodeAlgorithms, node_algorithms
 from saltus.ocp.horizon import HORIZON, fill_nothing, measure_horizon
-from saltus.ocp.nodes import SOLVERS, NodeKernels, _expand_nodes, difference_state, final, integrate_state, node_kernels
-from saltus.ocp.problem import Expansion, Trial, Values
+from saltus.ocp.node_derivatives import _expand_nodes
+from saltus.ocp.nodes import SOLVERS, NodeKernels, difference_state, final, integrate_state, node_kernels
+from saltus.ocp.problem import EulerSteps, Expansion, Trial, Values
 from saltus.ocp.term_tables import DATA, NodeModel, TermSet
 from saltus.ocp.term_values import _term_values
 from saltus.ocp.terms import CENTER, PLACEMENT, ROTATION, TRANSLATION, Impulse, Term
@@ -107,6 +108,7 @@ class _Sizes(NamedTuple):
     ndx: int
     nu: int
     node_data: int
+    blocks: tuple[tuple[int, int], ...] = ()
 
 
 ROBOT_HORIZON = Part(HORIZON.sizes, HORIZON.ints, HORIZON.reals, measure_robot_horizon, fill_nothing)
@@ -159,7 +161,9 @@ class ShootingProblem:
         last = len(steps)
         for term in final:
             if term.needs_control or term.needs_force:
-                raise ModelError(f"node {last}, the last: term {term.name!r} asks for controls or forces: there are none")
+                raise ModelError(
+                    f"node {last}, the last: term {term.name!r} asks for controls or forces: there are none"
+                )
         placed = [Placed(term, 0, last, False) for term in terms]
         for phase, (start, stop) in zip(phases, spans, strict=True):
             placed += [Placed(term, start, stop, True) for term in phase.terms]
@@ -208,7 +212,9 @@ class ShootingProblem:
             if value is not None or term.kind not in (CENTER, PLACEMENT, ROTATION, TRANSLATION):
                 self.set_reference(term.name, value)
         if given:
-            raise ModelError(f"references: there is no term {next(iter(given))!r}, expected one of {names_of(self.terms)}")
+            raise ModelError(
+                f"references: there is no term {next(iter(given))!r}, expected one of {names_of(self.terms)}"
+            )
         wanted, shape = finite(weights, "weights"), (self.T + 1, len(self.terms.terms))
         if wanted.shape != shape:
             raise ModelError(f"weights have shape {wanted.shape}, expected {shape}")
@@ -258,10 +264,10 @@ class ShootingProblem:
         return restored, (type(self), arguments, self.data, self.u_lower, self.u_upper)
 
     def _state(self, x0: ArrayLike) -> Array:
-        x0 = finite(x0, "x0")
-        if x0.shape[-1:] != (self.nx,):
-            raise ModelError(f"ShootingProblem: x0 has shape {x0.shape}, expected (..., {self.nx})")
-        return x0
+        state = finite(x0, "x0")
+        if state.shape[-1:] != (self.nx,):
+            raise ModelError(f"ShootingProblem: x0 has shape {state.shape}, expected (..., {self.nx})")
+        return state
 
     # ------------------------------------------------------------------------------------------------ declaration
 
@@ -309,7 +315,8 @@ class ShootingProblem:
     def controlled(self) -> Array:
         """(T,), 0 where controls do nothing."""
         flat = self.data.reshape(-1, *self.data.shape[-2:])[0]
-        return 1.0 - flat[:-1, 2]
+        found: Array = 1.0 - flat[:-1, 2]
+        return found
 
     @property
     def active(self) -> Array:
@@ -330,8 +337,15 @@ class ShootingProblem:
     def set_reference(self, name: str, value: ArrayLike, nodes: slice | int = slice(None)) -> None:
         """The reference of a term, by its name, at some nodes: one for all, or (..., nodes, size)."""
         term = self.terms.terms[self.terms.index(name)]
-        packed = self.terms.pack(term, value, f" at nodes {nodes}")
-        self.references[..., nodes, self.terms.places[name]] = packed
+        where = "" if nodes == slice(None) else f" at nodes {nodes}"
+        packed = self.terms.pack(term, value, where)
+        target = self.references[..., nodes, self.terms.places[name]]
+        try:
+            target[...] = packed
+        except ValueError:
+            raise ModelError(
+                f"reference of term {name!r}{where} has shape {np.shape(value)}: it does not fit {target.shape[:-1]} nodes"
+            ) from None
 
     def set_weight(self, name: str, value: ArrayLike, nodes: slice | int = slice(None)) -> None:
         """The weight of a term, by its name, at some nodes; it stays 0 where the term has not what it asks for."""
@@ -358,7 +372,9 @@ class ShootingProblem:
         xs, us = np.asarray(xs, float), np.asarray(us, float)
         for name, array, shape in (("xs", xs, (self.T + 1, self.nx)), ("us", us, (self.T, self.nu))):
             if array.shape[-2:] != shape:
-                raise ValueError(f"ShootingProblem: {name} has shape {array.shape}, expected (..., {shape[0]}, {shape[1]})")
+                raise ValueError(
+                    f"ShootingProblem: {name} has shape {array.shape}, expected (..., {shape[0]}, {shape[1]})"
+                )
         padded = np.zeros((*us.shape[:-2], self.T + 1, self.nu))
         padded[..., :-1, :] = us
         return xs[..., : self.nq], xs[..., self.nq :], padded
@@ -392,9 +408,13 @@ class ShootingProblem:
         values = self.calc_nodes(xs, us) if values is None else values
         q, v, u = self._split(xs, us)
         found = _expand_nodes.call(self.problem, (q, v, u, values.a, values.forces, self.data))
-        Fx, Fu, Lx, Lu, Lxx, Lxu, Luu = found
-        return Expansion(Fx[..., :-1, :, :], Fu[..., :-1, :, :], Lx, Lu[..., :-1, :], Lxx, Lxu[..., :-1, :, :],
-                         Luu[..., :-1, :, :])  # fmt: skip
+        Fx, Fu, Lx, Lu, Lxx, Lxu, Luu, turned, pushed = found
+        steps = self.controlled.astype(np.int32)
+        running = (..., slice(None, -1), slice(None))
+        euler = EulerSteps(tuple(self.terms.turns), turned[running], pushed[running], self.data[..., :-1, 0], steps)
+        return Expansion(
+            Fx[*running, :], Fu[*running, :], Lx, Lu[running], Lxx, Lxu[*running, :], Luu[*running, :], euler
+        )
 
     def forward(
         self, xs: Array, us: Array, gaps: Array, K: Array, k: Array, lengths: Array, bounded: bool = False
@@ -402,7 +422,16 @@ class ShootingProblem:
         """Rollouts for all `lengths` (A,) at once."""
         lengths = np.asarray(lengths, float)
         batch = np.broadcast_shapes(xs.shape[:-2], self.x0.shape[:-1], self.data.shape[:-2])
-        inputs = (self.x0, xs, us, gaps, K, k, lengths.reshape(-1, *(1,) * len(batch), 1), control_bounds(self, bounded))
+        inputs = (
+            self.x0,
+            xs,
+            us,
+            gaps,
+            K,
+            k,
+            lengths.reshape(-1, *(1,) * len(batch), 1),
+            control_bounds(self, bounded),
+        )
         xs_try, us_try, cost = self.algorithms.forward.call(self.problem, (*inputs, self.data))
         return Trial(xs_try, us_try, cost[..., 0])
 
@@ -510,5 +539,7 @@ def unique(terms: Sequence[Term]) -> list[Term]:
             if each.name not in ("weight", "reference") and (
                 type(first) is not type(term) or repr(getattr(first, each.name)) != repr(getattr(term, each.name))
             ):
-                raise ModelError(f"term {term.name!r}: two have this name and differ in {each.name!r}, expected two names")
+                raise ModelError(
+                    f"term {term.name!r}: two have this name and differ in {each.name!r}, expected two names"
+                )
     return list(found.values())

@@ -1,6 +1,6 @@
 """What kernels see of the terms of a problem: tables that one kernel walks.
 
-A row of a term is an activation of n . b + 0, with six numbers b that its kind says (the error of a frame, a force ...) and a
+A row of a term is an activation of n . b, with six numbers b that its kind says (the error of a frame, a force ...) and a
 constant direction n: a unit vector, a facet of a cone. States and controls have their own rows, one a degree of freedom or
 motor. Numbers that differ from node to node stand in one array a node:
 
@@ -32,6 +32,7 @@ from saltus.control.tasks import FrameTask
 from saltus.dynamics.frame import REFERENCES
 from saltus.kernel import Layout, Part
 from saltus.model.checks import ModelError
+from saltus.model.joints import JointKind
 from saltus.model.model import Model
 from saltus.model.tree import canonical_rotation, se3, seen_from
 from saltus.ocp.activations import Rows, activation_rows
@@ -88,6 +89,7 @@ class TermSet:
             "ntb": len(self.bodies), "nact": len(self.motors), "ndata": DATA + len(self.contacts) + nterm + nref,
             "nx": self.model.nq + nv, "ndx": 2 * nv, "nall": 2 * nv + len(self.motors),
             "nhh": (2 * nv + len(self.motors)) ** 2, "nrep": REPORT, "napart": nv, "nslide": nv,
+            "nturn": sum(size**2 for _, size in self.turns),
         }  # fmt: skip
 
     def index(self, name: str) -> int:
@@ -101,7 +103,8 @@ class TermSet:
         if term.contact not in self.contacts:
             known = ", ".join(self.contacts) or "none, as there are no contacts"
             raise ModelError(f"term {term.name!r}: unknown contact {term.contact!r}, expected one of {known}")
-        return self.contacts.index(term.contact)
+        place: int = self.contacts.index(term.contact)
+        return place
 
     def frame(self, name: str, term: Term) -> int:
         try:
@@ -164,6 +167,12 @@ class TermSet:
         return sorted(found)
 
     @property
+    def turns(self) -> list[tuple[int, int]]:
+        """Joints whose configurations are no vectors: first degree of freedom, and how many."""
+        kinds = (JointKind.FREE_FLYER, JointKind.SPHERICAL, JointKind.PLANAR)
+        return [(joint.iv, joint.nv) for joint in self.model.joints[1:] if joint.kind in kinds]
+
+    @property
     def masses(self) -> bool:
         return any(term.kind in (CENTER, MOMENTUM) for term in self.terms)
 
@@ -177,6 +186,11 @@ class TermSet:
             ints.term_bodies[k] = body
         for m, dof in enumerate(self.motors):
             ints.motor[m] = dof
+        place = 0
+        for i, joint in enumerate(model.joints):
+            turns = (joint.iv, joint.nv) in self.turns
+            ints.turn_at[i] = place if turns else -1
+            place += joint.nv**2 if turns else 0
         columns = 0
         for k, term in enumerate(self.terms):
             kind, rows = kind_of(term), self.rows[term.name]
@@ -308,7 +322,7 @@ def named(*names: str) -> dict[str, type | None]:
 
 TERMS = Part(
     ("nterm", "nrow", "nref", "ncol", "ntb", "nact", "ndata", "nx", "ndx", "nall", "nhh", "nrep",
-     "napart", "nslide"),
+     "napart", "nslide", "nturn"),
     Layout(
         one=named("term_masses", "term_speeds", "term_spins"),
         nterm=named(
@@ -318,6 +332,7 @@ TERMS = Part(
         ncol=named("column"),
         nact=named("motor"),
         ntb=named("term_bodies"),
+        nj=named("turn_at"),
     ),
     Layout(
         nterm={
@@ -330,5 +345,5 @@ TERMS = Part(
     lambda problem, ints, reals: problem.term_set.fill(ints, reals),
 )  # fmt: skip
 """Numbers of terms, rows, reference numbers, columns, bodies, motors, numbers of a node, and of (x), (dx), (dx, u);
-`napart`, `nslide` are nv, for workspaces that lie in one piece."""
-
+`napart`, `nslide` are nv, for workspaces that lie in one piece; `nturn`: numbers in the blocks of joints that
+turn, which begin at `turn_at` (-1: none)."""
