@@ -108,9 +108,10 @@ class TermSet:
 
     def frame(self, name: str, term: Term) -> int:
         try:
-            return self.model.frame_index(name)
+            index: int = self.model.frame_index(name)
         except ModelError as error:
             raise ModelError(f"term {term.name!r}: {error}") from None
+        return index
 
     def _directions(self, term: Term) -> Array:
         """(rows, 6); of states and controls as many rows of zeros."""
