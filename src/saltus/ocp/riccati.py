@@ -114,12 +114,21 @@ def take_away(tree, w):
     for i in range(m):
         copy_row(H, i * width, scaled, i * width, width, width, -ld(inverse, i))
     add_square(H, width, scaled, width, mr, mr + nr, m, H, width)
-    for j in range(mr, mr + nr, 4):
+    behind = mr + nr // 8 * 8  # eight columns at a time; four, if that is what is left
+    for j in range(mr, behind, 8):
         for i in range(m - 1, -1, -1):
-            x = ld(H, i * width + j, Quad)
+            x, y = ld(H, i * width + j, Quad), ld(H, i * width + j + 4, Quad)
             for k in range(i + 1, m):
-                x = x - ld(H, k * width + j, Quad) * ld(H, i * width + k)
+                share = ld(H, i * width + k)
+                x, y = x - ld(H, k * width + j, Quad) * share, y - ld(H, k * width + j + 4, Quad) * share
             st(H, i * width + j, x * ld(inverse, i))
+            st(H, i * width + j + 4, y * ld(inverse, i))
+    for j in range(behind, mr + nr, 4):
+        for i in range(m - 1, -1, -1):
+            z = ld(H, i * width + j, Quad)
+            for k in range(i + 1, m):
+                z = z - ld(H, k * width + j, Quad) * ld(H, i * width + k)
+            st(H, i * width + j, z * ld(inverse, i))
 
 
 @kernel
@@ -129,17 +138,12 @@ def keep_value(tree, t, H, start, row, preg, g, gaps, Vx, Vxx, Vf, w):
     n, nr = tree.on, tree.our
     V, f, push, o = tail(w.value, 0), vector(tree, w, GAP), vector(tree, w, PUSHED), zero(H)
     for i in range(n):
-        for j in range(i):
-            x = ld(H, start + j * row + i)
-            V[i * nr + j] = x
-            Vxx[(t * n + i) * n + j] = x
-            Vxx[(t * n + j) * n + i] = x
-            V[j * nr + i] = x
-        y = ld(H, start + i * row + i) + preg
-        V[i * nr + i] = y
-        Vxx[(t * n + i) * n + i] = y
-        for j in range(n, nr):
-            V[i * nr + j] = o
+        copy_row(H, start + i * row + i, V, i * nr + i, n - i, nr - i, None)
+        V[i * nr + i] += preg
+        for j in range(i + 1, n):
+            V[j * nr + i] = ld(V, i * nr + j)
+    for i in range(n):
+        copy_row(V, i * nr, Vxx, (t * n + i) * n, n, n, None)
     copy_row(gaps, t * n, f, 0, n, nr, None)
     copy_row(gaps, 0, push, 0, 0, nr, None)
     for k in range(n):
