@@ -111,7 +111,7 @@ def find_halves(tree, t, V, B, h, wide_A, wide_B, R, S, N):
             N[row + j] = ld(R, row + j)
             S[row + j] = ld(R, row + nv + j) + ld(R, row + j) * step
         for j in range(nv, min(nr, nv + 4)):
-            N[row + j] = zero(R)
+            S[row + j] = N[row + j] = zero(R)  # whatever is left there may be subnormal, and slow
         blocks_by_column(tree, R, row, wide_A, N, row, None, 0)
         blocks_by_column(tree, R, row, wide_B, S, row, R, row + nv)
 

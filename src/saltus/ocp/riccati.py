@@ -76,6 +76,7 @@ def gather(tree, t, Fx, Fu, Lx, Lu, Lxx, Lxu, Luu, controlled, w):
         copy_row(Fu, (t * n + i) * m, F, i * width, m, mr, acts)
         copy_row(Fx, (t * n + i) * n, F, i * width + mr, n, width - mr, None)
         copy_row(Lxx, (t * n + i) * n, H, (mr + i) * width + mr, n, width - mr, None)
+        copy_row(Lxx, 0, H, (mr + i) * width + mr // 8 * 8, 0, mr % 8, None)  # what blocks reach beyond the diagonal
     for i in range(mr + n, mr + nr):
         copy_row(Fx, 0, H, i * width, 0, width, None)
     for i in range(mr):
