@@ -29,7 +29,7 @@ from saltus.kernel import Layout, Part, Quad, Tables, declare, four, kernel, ld,
 from saltus.model.tree import CONFIGURATIONS
 from saltus.ocp.horizon import HORIZON, quads
 from saltus.ocp.products import add_multiple, add_square, block, copy_row, multiply
-from saltus.ocp.riccati import ANSWER, BOUNDS, EXPANSION, WORK, dense_product, make_backward
+from saltus.ocp.riccati import ANSWER, BOUNDS, EXPANSION, NODES, WORK, dense_product, make_backward
 
 
 def measure_blocks(horizon: Any) -> Mapping[str, int]:
@@ -172,7 +172,7 @@ def euler_product(tree, t, w, extra):
 _euler, _euler_boxed = make_backward(False, euler_product), make_backward(True, euler_product)
 
 
-@declare(EULER_TABLES, inputs=EXPANSION | EULER, outputs=ANSWER, work=EULER_WORK)
+@declare(EULER_TABLES, inputs=EXPANSION | EULER, outputs=ANSWER, work=EULER_WORK, unchecked=NODES)
 def _euler_backward(
     tree, Fx, Fu, Lx, Lu, Lxx, Lxu, Luu, gaps, controlled, regularisation, A, B, h, steps, w,
     K, k, Qu, Vx, Vxx, Vf, report,
@@ -183,7 +183,7 @@ def _euler_backward(
     )  # fmt: skip
 
 
-@declare(EULER_TABLES, inputs=EXPANSION | BOUNDS | EULER, outputs=ANSWER, work=EULER_WORK)
+@declare(EULER_TABLES, inputs=EXPANSION | BOUNDS | EULER, outputs=ANSWER, work=EULER_WORK, unchecked=NODES)
 def _euler_box_backward(
     tree, Fx, Fu, Lx, Lu, Lxx, Lxu, Luu, gaps, controlled, regularisation, below, above, A, B, h, steps, w,
     K, k, Qu, Vx, Vxx, Vf, report,

@@ -30,18 +30,18 @@ from __future__ import annotations
 
 from saltus.control.cholesky import dot, factor, solve_lower, solve_upper
 from saltus.kernel import Layout, Quad, declare, fabs, kernel, ld, less, lift, maximum, select, some, st, tail, zero
-from saltus.ocp.box_qp import POSITIVE, hold, solve_box
+from saltus.ocp.box_qp import HUGE, POSITIVE, hold, solve_box
 from saltus.ocp.horizon import HORIZON_TABLES
 from saltus.ocp.products import add_multiple, add_square, copy_row, multiply
-
-HUGE = 1e30
-"""What is larger counts as infinite."""
 
 EXPANSION = {
     "Fx": "ot on on", "Fu": "ot on ou", "Lx": "op on", "Lu": "ot ou", "Lxx": "op on on", "Lxu": "ot on ou",
     "Luu": "ot ou ou", "gaps": "op on", "controlled": "ot", "regularisation": "2",
 }  # fmt: skip
 """Inputs. `controlled`: 0 of nodes whose controls do nothing; `regularisation`: of states, of controls."""
+
+NODES = 7
+"""So many inputs are derivatives of nodes: much to read. What is not finite in them comes out in V, and is blamed."""
 
 BOUNDS = {"below": "ot ou", "above": "ot ou"}
 """How far controls may go; numbers up to 1e30."""
@@ -248,7 +248,7 @@ def dense_product(tree, t, w, extra):
 _dense, _dense_boxed = make_backward(False, dense_product), make_backward(True, dense_product)
 
 
-@declare(HORIZON_TABLES, inputs=EXPANSION, outputs=ANSWER, work=WORK)
+@declare(HORIZON_TABLES, inputs=EXPANSION, outputs=ANSWER, work=WORK, unchecked=NODES)
 def _backward(
     tree, Fx, Fu, Lx, Lu, Lxx, Lxu, Luu, gaps, controlled, regularisation, w, K, k, Qu, Vx, Vxx, Vf, report
 ):  # fmt: skip
@@ -258,7 +258,7 @@ def _backward(
     )  # fmt: skip
 
 
-@declare(HORIZON_TABLES, inputs=EXPANSION | BOUNDS, outputs=ANSWER, work=WORK)
+@declare(HORIZON_TABLES, inputs=EXPANSION | BOUNDS, outputs=ANSWER, work=WORK, unchecked=NODES)
 def _box_backward(
     tree, Fx, Fu, Lx, Lu, Lxx, Lxu, Luu, gaps, controlled, regularisation, below, above, w, K, k, Qu, Vx, Vxx, Vf, report
 ):  # fmt: skip
