@@ -106,3 +106,17 @@ def test_single_precision():
     found = _backward.call(Horizon(T, n, n, m), tuple(inputs))
     assert found[0].dtype == np.float32
     close((found[0], found[1]), riccati(nodes, gaps, 1e-2, 3e-2)[:2], 1e-4)
+
+
+@pytest.mark.parametrize("field", range(7))
+@pytest.mark.parametrize("shape", [(), (9,)])
+def test_what_is_not_finite_is_blamed(field, shape):
+    """It is the kernel that tells: its first inputs are not looked through."""
+    T, n, m = 6, 5, 3
+    for bad in (np.nan, np.inf):
+        nodes, gaps = some_nodes(T, n, m, shape=shape)
+        nodes[field][(*[slice(None)] * len(shape), 2, 0)] = bad
+        rest, far = (gaps, np.ones(T), np.array([1e-9, 1e-9])), np.ones((T, m))
+        for algorithm, more in ((_backward, ()), (_box_backward, (-far, far))):
+            found = algorithm.call(Horizon(T, n, n, m), (*nodes[:7], *rest, *more))
+            assert (found[6][..., 4] == 2).all()

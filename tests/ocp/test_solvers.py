@@ -183,6 +183,17 @@ def test_one_of_a_batch_is_not_finite():
     assert many.cost[2] == pytest.approx(FDDP(Poisoned(x0[2], 10)).solve().cost, rel=1e-10)
 
 
+@pytest.mark.parametrize("solver", FAMILY)
+def test_one_of_a_batch_has_no_direction(solver):
+    """The others do not notice."""
+    good, bad = random_lqr(6, 4, 2, seed=5), difficult()
+    stack = [np.stack([good.parts[name], bad.parts[name], good.parts[name]]) for name in ("A", "B", "Q", "R")]
+    many = solver(LQR(good.x0, *stack), reg_max=1e-3).solve()
+    assert many.status.tolist() == [0, 2, 0] and many.culprit.tolist() == [-1, 3, -1]
+    one = solver(LQR(good.x0, *(array[2] for array in stack))).solve()
+    assert many.cost[2] == pytest.approx(one.cost, rel=1e-10)
+
+
 def test_few_iterations():
     result = FDDP(unicycle()).solve(max_iterations=2)
     assert result.status == OCPStatus.MAX_ITERATIONS and result.iterations == 2 and "2 iterations" in result.reason

@@ -27,13 +27,13 @@ TOLERANCE = 1e-12
 ENOUGH, HALVINGS, MOST = 0.1, 12, 60
 """The share of what the slope promises that a step must bring, how often it is halved, and the most steps."""
 
-POSITIVE = 1e-30
-"""Pivots up to this are none."""
+POSITIVE, HUGE = 1e-30, 1e30
+"""Pivots up to the one are none; what is larger than the other counts as infinite."""
 
 
 @kernel
 def solve_box(H, row, q, lower, upper, m, x, full, system, inverse, slope, step, held):
-    """x and `held`; 1 if H is not positive definite where nothing is held, else 0."""
+    """x and `held`; 1 if H is not positive definite where nothing is held, or if q is not finite, else 0."""
     o = zero(H)
     one = lift(1.0, o)
     scale = o
@@ -42,7 +42,7 @@ def solve_box(H, row, q, lower, upper, m, x, full, system, inverse, slope, step,
         x[i] = minimum(maximum(o, ld(lower, i)), ld(upper, i))
         for j in range(i, m):
             full[i * m + j] = full[j * m + i] = ld(H, i * row + j)
-    going, failed = one, o
+    going, failed = one, select(less(scale, HUGE), o, one)
     for _ in range(MOST):
         left = find_slope(full, q, lower, upper, m, x, slope, held)
         going = select(less(TOLERANCE * scale, left), going, o)

@@ -49,16 +49,15 @@ class RiccatiSolver(Solver):
         """See Solver; gains are in `direction`."""
         if recalculate or self.expansion is None:
             self.expansion = self.problem.calc_diff(self.xs, self.us)
-        lost = np.full(self.batch, -1)
-        try:
-            found = self.backward()
-        except ValueError:
+        self.direction = Direction(*self.backward())
+        nodes = self.direction.report[..., 4].astype(int)
+        if (self.running & (nodes >= 0)).any():
             lost = self.set_aside(self.expansion)
-            if not (lost >= 0).any():
-                raise
-            found = self.backward()
-        self.direction = Direction(*found)
-        return np.where(lost >= 0, lost, self.direction.report[..., 4]).astype(int)
+            nodes = np.where(lost >= 0, lost, nodes)
+        if (nodes >= 0).any():
+            for array in self.direction:
+                array[nodes >= 0] = 0.0  # what is left there may be anything, and rollouts take numbers alone
+        return nodes
 
     def backward(self) -> tuple[Array, ...]:
         """The backward pass on what `expansion` is now."""

@@ -25,17 +25,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from saltus.kernel import Layout, Part, Quad, Tables, declare, kernel, ld, st, tail, zero
+from saltus.kernel import Layout, Part, Quad, Tables, declare, four, kernel, ld, quad, st, tail, zero
 from saltus.model.tree import CONFIGURATIONS
 from saltus.ocp.horizon import HORIZON, quads
 from saltus.ocp.products import add_multiple, add_square, block, copy_row, multiply
-from saltus.ocp.riccati import ANSWER, BOUNDS, EXPANSION, WORK, dense_product, make_backward
+from saltus.ocp.riccati import ANSWER, BOUNDS, EXPANSION, NODES, WORK, dense_product, make_backward
 
 
 def measure_blocks(horizon: Any) -> Mapping[str, int]:
     """How many joints have blocks, the numbers in these, and in the matrices of `halves`."""
     numbers = sum(size**2 for _, size in horizon.blocks)
-    return {"obn": len(horizon.blocks), "obb": numbers, "oes": 3 * (horizon.ndx // 2 + 4) * quads(horizon.ndx)}
+    matrices = 3 * (horizon.ndx // 2 + 4) * quads(horizon.ndx)
+    return {"obn": len(horizon.blocks), "obb": numbers, "oes": matrices + 2 * 48 * len(horizon.blocks)}
 
 
 def fill_blocks(horizon: Any, ints: Any, reals: Any) -> None:
@@ -59,19 +60,34 @@ EULER_WORK = WORK.extended(oes={"halves": None})
 
 
 @kernel
-def blocks_by_column(tree, t, source, start, A, target, place, added, from_there):
-    """target row = source row times A where that has blocks, plus the row of `added`, unless that is None."""
+def spread_blocks(tree, t, A, wide):
+    """The blocks of node t with rows of eight numbers: no joint has more than six degrees of freedom."""
     for k in range(tree.obn):
-        first, size, there = tree.block_first[k], tree.block_size[k], t * tree.obb + tree.block_place[k]
-        for j in range(size):
-            x = zero(target) if added is None else ld(added, from_there + first + j)
-            for i in range(size):
-                x = x + ld(source, start + first + i) * ld(A, there + i * size + j)
-            target[place + first + j] = x
+        size, there = tree.block_size[k], t * tree.obb + tree.block_place[k]
+        for i in range(size):
+            copy_row(A, there + i * size, wide, (6 * k + i) * 8, size, 8, None)
 
 
 @kernel
-def find_halves(tree, t, V, B, h, A, R, S, N):
+def blocks_by_column(tree, source, start, wide, target, place, added, from_there):
+    """target row = source row times the blocks in `wide` where there are any, plus the row of `added` if there is one."""
+    o = zero(target)
+    for k in range(tree.obn):
+        first, size = tree.block_first[k], tree.block_size[k]
+        left = right = quad(target, o, o, o, o)
+        for i in range(size):
+            x = ld(source, start + first + i)
+            left = left + ld(wide, (6 * k + i) * 8, Quad) * x
+            right = right + ld(wide, (6 * k + i) * 8 + 4, Quad) * x
+        for j, x in ((0, four(left)), (4, four(right))):
+            for i, y in ((0, x[0]), (1, x[1]), (2, x[2]), (3, x[3])):
+                if j + i < size:
+                    there = first + j + i
+                    target[place + there] = y if added is None else y + ld(added, from_there + there)
+
+
+@kernel
+def find_halves(tree, t, V, B, h, wide_A, wide_B, R, S, N):
     """R, S and N'; V has rows of `our` numbers, as they have."""
     n, nr = tree.on, tree.our
     nv, step = n // 2, ld(h, t)
@@ -95,18 +111,18 @@ def find_halves(tree, t, V, B, h, A, R, S, N):
             N[row + j] = ld(R, row + j)
             S[row + j] = ld(R, row + nv + j) + ld(R, row + j) * step
         for j in range(nv, min(nr, nv + 4)):
-            N[row + j] = zero(R)
-        blocks_by_column(tree, t, R, row, A, N, row, None, 0)
-        blocks_by_column(tree, t, R, row, B, S, row, R, row + nv)
+            S[row + j] = N[row + j] = zero(R)  # whatever is left there may be subnormal, and slow
+        blocks_by_column(tree, R, row, wide_A, N, row, None, 0)
+        blocks_by_column(tree, R, row, wide_B, S, row, R, row + nv)
 
 
 @kernel
-def add_configurations(tree, t, V, A, U, H):
+def add_configurations(tree, t, V, A, wide_A, U, H):
     """Adds A'V_qq A to the rows and columns of q; U: workspace."""
     nv, nr, mr, width = tree.on // 2, tree.our, tree.om, tree.ow
     for i in range(nv):
         copy_row(V, i * nr, U, i * nr, nv, nv, None)
-        blocks_by_column(tree, t, V, i * nr, A, U, i * nr, None, 0)
+        blocks_by_column(tree, V, i * nr, wide_A, U, i * nr, None, 0)
     for i in range(nv):
         add_row(U, i * nr, H, (mr + i) * width + mr, nv, 1.0)
     for k in range(tree.obn):
@@ -139,7 +155,10 @@ def euler_product(tree, t, w, extra):
         V, P, H, G = tail(w.value, 0), tail(w.carried, 0), tail(w.hessian, 0), tail(w.dynamics, nv * width)
         size = (nv + 4) * nr
         R, S, N = tail(w.halves, 0), tail(w.halves, size), tail(w.halves, 2 * size)
-        find_halves(tree, t, V, B, h, A, R, S, N)
+        wide_A, wide_B = tail(w.halves, 3 * size), tail(w.halves, 3 * size + 48 * tree.obn)
+        spread_blocks(tree, t, A, wide_A)
+        spread_blocks(tree, t, B, wide_B)
+        find_halves(tree, t, V, B, h, wide_A, wide_B, R, S, N)
         multiply(S, nr, G, width, nv, nv, P, width)
         for i in range(nv):
             add_row(N, i * nr, P, i * width + mr, nv, 1.0)
@@ -147,13 +166,13 @@ def euler_product(tree, t, w, extra):
         for i in range(0, nv, 4):
             for j in range((mr + i) // 8 * 8, width, 8):
                 block(N, nr, G, width, nv, tail(H, mr * width), width, i, j, True)
-        add_configurations(tree, t, V, A, R, H)
+        add_configurations(tree, t, V, A, wide_A, R, H)
 
 
 _euler, _euler_boxed = make_backward(False, euler_product), make_backward(True, euler_product)
 
 
-@declare(EULER_TABLES, inputs=EXPANSION | EULER, outputs=ANSWER, work=EULER_WORK)
+@declare(EULER_TABLES, inputs=EXPANSION | EULER, outputs=ANSWER, work=EULER_WORK, unchecked=NODES)
 def _euler_backward(
     tree, Fx, Fu, Lx, Lu, Lxx, Lxu, Luu, gaps, controlled, regularisation, A, B, h, steps, w,
     K, k, Qu, Vx, Vxx, Vf, report,
@@ -164,7 +183,7 @@ def _euler_backward(
     )  # fmt: skip
 
 
-@declare(EULER_TABLES, inputs=EXPANSION | BOUNDS | EULER, outputs=ANSWER, work=EULER_WORK)
+@declare(EULER_TABLES, inputs=EXPANSION | BOUNDS | EULER, outputs=ANSWER, work=EULER_WORK, unchecked=NODES)
 def _euler_box_backward(
     tree, Fx, Fu, Lx, Lu, Lxx, Lxu, Luu, gaps, controlled, regularisation, below, above, A, B, h, steps, w,
     K, k, Qu, Vx, Vxx, Vf, report,

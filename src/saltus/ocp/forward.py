@@ -25,8 +25,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from saltus.arrays import Array
 from saltus.control.cholesky import total
 from saltus.kernel import Algorithm, Layout, Quad, Tables, declare, kernel, ld, maximum, minimum, quad, st, tail, zero
+from saltus.ocp.problem import Trial
 
 FORWARD = {
     "x0": "ox", "xs": "op ox", "us": "ot ou", "gaps": "op on", "K": "ot ou on", "k": "ot ou", "length": "1",
@@ -76,6 +80,21 @@ def product_of_row(K, start, dx, n):
 def copy(source, start, target, place, n):
     for j in range(n):
         target[place + j] = ld(source, start + j)
+
+
+def roll_out(
+    algorithm: Algorithm, model: Any, inputs: tuple[Array, ...], lengths: Array, bounds: Array, data: Array
+) -> Trial:
+    """Rollouts for all `lengths` (A,); `inputs`: x0, xs, us, gaps, K, k. One length of one problem needs no packet."""
+    x0, xs = inputs[:2]
+    batch = np.broadcast_shapes(xs.shape[:-2], x0.shape[:-1], data.shape[:-2])
+    lengths = np.asarray(lengths, float)
+    if len(lengths) == 1:
+        xs_try, us_try, cost = algorithm.call(model, (*inputs, lengths, bounds, data))
+        return Trial(xs_try[None], us_try[None], cost[None, ..., 0])
+    spread = lengths.reshape(-1, *(1,) * len(batch), 1)
+    xs_try, us_try, cost = algorithm.call(model, (*inputs, spread, bounds, data))
+    return Trial(xs_try, us_try, cost[..., 0])
 
 
 def node_algorithms(

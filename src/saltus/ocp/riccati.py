@@ -30,18 +30,18 @@ from __future__ import annotations
 
 from saltus.control.cholesky import dot, factor, solve_lower, solve_upper
 from saltus.kernel import Layout, Quad, declare, fabs, kernel, ld, less, lift, maximum, select, some, st, tail, zero
-from saltus.ocp.box_qp import POSITIVE, hold, solve_box
+from saltus.ocp.box_qp import HUGE, POSITIVE, hold, solve_box
 from saltus.ocp.horizon import HORIZON_TABLES
 from saltus.ocp.products import add_multiple, add_square, copy_row, multiply
-
-HUGE = 1e30
-"""What is larger counts as infinite."""
 
 EXPANSION = {
     "Fx": "ot on on", "Fu": "ot on ou", "Lx": "op on", "Lu": "ot ou", "Lxx": "op on on", "Lxu": "ot on ou",
     "Luu": "ot ou ou", "gaps": "op on", "controlled": "ot", "regularisation": "2",
 }  # fmt: skip
 """Inputs. `controlled`: 0 of nodes whose controls do nothing; `regularisation`: of states, of controls."""
+
+NODES = 7
+"""So many inputs are derivatives of nodes: much to read. What is not finite in them comes out in V, and is blamed."""
 
 BOUNDS = {"below": "ot ou", "above": "ot ou"}
 """How far controls may go; numbers up to 1e30."""
@@ -76,6 +76,7 @@ def gather(tree, t, Fx, Fu, Lx, Lu, Lxx, Lxu, Luu, controlled, w):
         copy_row(Fu, (t * n + i) * m, F, i * width, m, mr, acts)
         copy_row(Fx, (t * n + i) * n, F, i * width + mr, n, width - mr, None)
         copy_row(Lxx, (t * n + i) * n, H, (mr + i) * width + mr, n, width - mr, None)
+        copy_row(Lxx, 0, H, (mr + i) * width + mr // 8 * 8, 0, mr % 8, None)  # what blocks reach beyond the diagonal
     for i in range(mr + n, mr + nr):
         copy_row(Fx, 0, H, i * width, 0, width, None)
     for i in range(mr):
@@ -114,12 +115,21 @@ def take_away(tree, w):
     for i in range(m):
         copy_row(H, i * width, scaled, i * width, width, width, -ld(inverse, i))
     add_square(H, width, scaled, width, mr, mr + nr, m, H, width)
-    for j in range(mr, mr + nr, 4):
+    behind = mr + nr // 8 * 8  # eight columns at a time; four, if that is what is left
+    for j in range(mr, behind, 8):
         for i in range(m - 1, -1, -1):
-            x = ld(H, i * width + j, Quad)
+            x, y = ld(H, i * width + j, Quad), ld(H, i * width + j + 4, Quad)
             for k in range(i + 1, m):
-                x = x - ld(H, k * width + j, Quad) * ld(H, i * width + k)
+                share = ld(H, i * width + k)
+                x, y = x - ld(H, k * width + j, Quad) * share, y - ld(H, k * width + j + 4, Quad) * share
             st(H, i * width + j, x * ld(inverse, i))
+            st(H, i * width + j + 4, y * ld(inverse, i))
+    for j in range(behind, mr + nr, 4):
+        for i in range(m - 1, -1, -1):
+            z = ld(H, i * width + j, Quad)
+            for k in range(i + 1, m):
+                z = z - ld(H, k * width + j, Quad) * ld(H, i * width + k)
+            st(H, i * width + j, z * ld(inverse, i))
 
 
 @kernel
@@ -129,17 +139,12 @@ def keep_value(tree, t, H, start, row, preg, g, gaps, Vx, Vxx, Vf, w):
     n, nr = tree.on, tree.our
     V, f, push, o = tail(w.value, 0), vector(tree, w, GAP), vector(tree, w, PUSHED), zero(H)
     for i in range(n):
-        for j in range(i):
-            x = ld(H, start + j * row + i)
-            V[i * nr + j] = x
-            Vxx[(t * n + i) * n + j] = x
-            Vxx[(t * n + j) * n + i] = x
-            V[j * nr + i] = x
-        y = ld(H, start + i * row + i) + preg
-        V[i * nr + i] = y
-        Vxx[(t * n + i) * n + i] = y
-        for j in range(n, nr):
-            V[i * nr + j] = o
+        copy_row(H, start + i * row + i, V, i * nr + i, n - i, nr - i, None)
+        V[i * nr + i] += preg
+        for j in range(i + 1, n):
+            V[j * nr + i] = ld(V, i * nr + j)
+    for i in range(n):
+        copy_row(V, i * nr, Vxx, (t * n + i) * n, n, n, None)
     copy_row(gaps, t * n, f, 0, n, nr, None)
     copy_row(gaps, 0, push, 0, 0, nr, None)
     for k in range(n):
@@ -243,7 +248,7 @@ def dense_product(tree, t, w, extra):
 _dense, _dense_boxed = make_backward(False, dense_product), make_backward(True, dense_product)
 
 
-@declare(HORIZON_TABLES, inputs=EXPANSION, outputs=ANSWER, work=WORK)
+@declare(HORIZON_TABLES, inputs=EXPANSION, outputs=ANSWER, work=WORK, unchecked=NODES)
 def _backward(
     tree, Fx, Fu, Lx, Lu, Lxx, Lxu, Luu, gaps, controlled, regularisation, w, K, k, Qu, Vx, Vxx, Vf, report
 ):  # fmt: skip
@@ -253,7 +258,7 @@ def _backward(
     )  # fmt: skip
 
 
-@declare(HORIZON_TABLES, inputs=EXPANSION | BOUNDS, outputs=ANSWER, work=WORK)
+@declare(HORIZON_TABLES, inputs=EXPANSION | BOUNDS, outputs=ANSWER, work=WORK, unchecked=NODES)
 def _box_backward(
     tree, Fx, Fu, Lx, Lu, Lxx, Lxu, Luu, gaps, controlled, regularisation, below, above, w, K, k, Qu, Vx, Vxx, Vf, report
 ):  # fmt: skip

@@ -3,8 +3,8 @@
     direction -> expected improvement -> the first step length a in 1, 1/2, ... 1/512 that is good enough -> stop?
 
 Regularisation grows where there is no direction, or where steps are short, and falls where they are long. Step lengths are
-tried as many at a time as a packet has lanes. A batch of problems goes through all this together: what is one number for
-one problem is an array, and those that are done stay as they are.
+tried one by one at first, then as many at a time as a packet has lanes. A batch of problems goes through all this together:
+what is one number for one problem is an array, and those that are done stay as they are.
 
 | paper, Crocoddyl | code | |
 |---|---|---|
@@ -20,6 +20,7 @@ control-limited DDP (2022), algorithm 1. `iterations` counts those that were don
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -32,6 +33,10 @@ from saltus.ocp.vector_problem import finite
 
 HUGE = 1e30
 """What is larger counts as infinite."""
+
+ALONE = 2
+"""So many step lengths of a single problem are tried one by one: most are good enough, and a packet takes four times as long
+as one rollout (measured)."""
 
 
 class Options(NamedTuple):
@@ -134,6 +139,7 @@ class Solver:
             gaps = np.zeros_like(gaps)
         self.batch, count = batch, int(np.prod(batch))
         self.chunk = max(1, packet(64).width // max(1, count))
+        self.alone = ALONE if count == 1 else 0
         self.iterate = Iterate(states, controls, gaps, cost, np.full(batch, feasible), np.zeros(batch, bool))
         self.preg = self.dreg = np.full(batch, self.options.reg_min)
         self.d = np.zeros((2, *batch))
@@ -290,8 +296,9 @@ class Solver:
         lengths = np.array(self.options.lengths)
         left = self.running.copy()
         moved = np.zeros(self.batch, bool)
-        for start in range(0, len(lengths), self.chunk):
-            some = lengths[start : start + self.chunk]
+        starts = [*range(self.alone), *range(self.alone, len(lengths), self.chunk)]
+        for start, stop in pairwise([*starts, len(lengths)]):
+            some = lengths[start:stop]
             trial = self.trial = self.roll(some)
             sound = np.isfinite(trial.costs) & (trial.costs < HUGE) & (np.abs(trial.xs).max((-1, -2)) < HUGE)
             a = some.reshape(-1, *(1,) * len(self.batch))
@@ -334,8 +341,7 @@ class Solver:
         return bool(moved.any())
 
     def set_aside(self, expansion: Expansion) -> Any:
-        """Problems whose derivatives are not finite are done, and get others, so that the rest can go on. (...) the node to
-        blame, or -1."""
+        """Problems whose derivatives are not finite are done, and get others. (...) the node to blame, or -1."""
         bad = np.zeros((*self.batch, self.problem.T + 1), bool)
         for array in expansion[:7]:
             own = ~np.isfinite(array).all(tuple(range(len(self.batch) + 1, array.ndim)))

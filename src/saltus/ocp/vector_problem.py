@@ -8,7 +8,7 @@ import numpy as np
 
 from saltus.arrays import Array, ArrayLike
 from saltus.kernel import kernel, ld, st
-from saltus.ocp.forward import NodeAlgorithms
+from saltus.ocp.forward import NodeAlgorithms, roll_out
 from saltus.ocp.horizon import Horizon
 from saltus.ocp.problem import Expansion, Trial, Values
 
@@ -55,6 +55,11 @@ class VectorProblem:
         self.u_upper = np.full(nu, np.inf) if u_upper is None else np.broadcast_to(np.asarray(u_upper, float), (nu,))
         self.horizon = Horizon(T, self.nx, self.ndx, nu, self.data.shape[-1])
 
+    @property
+    def batch(self) -> tuple[int, ...]:
+        """Leading axes of what the problem brings."""
+        return np.broadcast_shapes(self.x0.shape[:-1], self.data.shape[:-2])
+
     def integrate(self, x: Array, dx: Array) -> Array:
         """x + dx"""
         return x + dx
@@ -76,12 +81,10 @@ class VectorProblem:
         self, xs: Array, us: Array, gaps: Array, K: Array, k: Array, lengths: Array, bounded: bool = False
     ) -> Trial:
         """Rollouts for all `lengths` (A,) at once."""
-        lengths = np.asarray(lengths, float)
-        batch = np.broadcast_shapes(xs.shape[:-2], self.x0.shape[:-1], self.data.shape[:-2])
-        bounds = control_bounds(self, bounded)
-        inputs = (self.x0, xs, us, gaps, K, k, lengths.reshape(-1, *(1,) * len(batch), 1), bounds, self.data)
-        xs_try, us_try, cost = self.algorithms.forward.call(self.horizon, inputs)
-        return Trial(xs_try, us_try, cost[..., 0])
+        inputs = (self.x0, xs, us, gaps, K, k)
+        return roll_out(
+            self.algorithms.forward, self.horizon, inputs, lengths, control_bounds(self, bounded), self.data
+        )
 
 
 def control_bounds(problem: Any, bounded: bool) -> Array:
