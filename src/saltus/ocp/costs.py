@@ -24,29 +24,35 @@ from saltus.model.manifold import difference_joint
 from saltus.model.manifold_jacobians import right_jacobian_inverse_plane
 from saltus.ocp.activations import Activated, activate
 from saltus.ocp.residuals import SLOPES, VALUES, fill_columns, measure
-from saltus.ocp.terms import CONTROL, STATE
+from saltus.ocp.terms import CONTROL, OWN, STATE
 from saltus.spatial.algebra import Force, Mat3, Motion, Sym3, Vec3, power
 from saltus.spatial.inertia import Sym6, scaled
 from saltus.spatial.lie import right_jacobian_inverse, right_jacobian_inverse_se3
 
-COSTS = VALUES.extended(napart={"apart": None})
+COSTS = VALUES.extended(napart={"apart": None}, nown={"own_rows": None})
 EXPANSION = SLOPES.extended(nall={"gradient": None}, nhh={"hessian": None})
 
 
 @kernel
-def cost_of_terms(tree, q, v, u, forces, weights, references, w):
-    """What a node costs, but for its scale, once bodies are placed."""
+def cost_of_terms(tree, q, v, u, forces, weights, references, w, own):
+    """What a node costs, but for its scale, once bodies are placed. `own`: the kernels of the user's terms."""
     total = zero(weights)
     for t in range(tree.nterm):
         weight = ld(weights, t)
         if some(less(0.0 * weight, weight)):
-            total = total + weight * cost_of(tree, t, q, v, u, forces, references, w)
+            total = total + weight * cost_of(tree, t, q, v, u, forces, references, w, own)
     return total
 
 
 @kernel
-def cost_of(tree, t, q, v, u, forces, references, w):
+def cost_of(tree, t, q, v, u, forces, references, w, own):
     total, kind, first = zero(references), tree.term_activation[t], tree.term_first[t]
+    if tree.term_kind[t] >= OWN:  # functions in Python are dealt with there
+        if tree.term_kind[t] == OWN and len(own) > 0:
+            measure_own(tree, t, q, v, u, references, w, own)
+            for r in range(first, tree.term_end[t]):
+                total = total + row_cost(tree, kind, r, w.own_rows[r - first]).value
+        return total
     if tree.term_kind[t] == STATE:
         goal = tail(references, tree.term_at[t])
         for i in range(1, tree.nj):
@@ -67,6 +73,15 @@ def cost_of(tree, t, q, v, u, forces, references, w):
 
 
 @kernel
+def measure_own(tree, t, q, v, u, references, w, own):
+    """What the user's kernel of a term writes."""
+    goal = tail(references, max(tree.term_at[t], 0))
+    for n, residual in own:
+        if tree.term_own[t] == n:
+            residual(tree, q, v, u, goal, w.own_rows)
+
+
+@kernel
 def along(n, b):
     """n . b"""
     return power(b, Force(n.lin, n.ang))
@@ -80,7 +95,7 @@ def row_cost(tree, kind, r, x):
 
 @kernel
 def expand_terms(tree, q, v, u, forces, f_q, f_v, f_u, scale, weights, references, w):
-    """`gradient` and `hessian`, once derivatives/sweep.py has been out and back; returns the cost."""
+    """`gradient` and `hessian`, once derivatives/sweep.py has been out and back; returns the cost. Not of users' terms."""
     o = zero(weights)
     for i in range(tree.nall):
         st(w.gradient, i, o)
@@ -94,7 +109,7 @@ def expand_terms(tree, q, v, u, forces, f_q, f_v, f_u, scale, weights, reference
                 total = total + weight * expand_state(tree, t, q, v, weight, references, w)
             elif tree.term_kind[t] == CONTROL:
                 total = total + weight * expand_control(tree, t, u, weight, references, w)
-            else:
+            elif tree.term_kind[t] < OWN:
                 b = measure(tree, t, forces, references, w)
                 cost, g, H = weigh(tree, t, b)
                 count = fill_columns(tree, t, forces, references, f_q, f_v, f_u, w)

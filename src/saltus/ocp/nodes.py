@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from saltus.constraints.constrained_aba import WORK as CONSTRAINED_ABA
 from saltus.constraints.constrained_aba import _constrained_aba
@@ -55,6 +55,9 @@ from saltus.model.tree import CONFIGURATIONS, INERTIAS, TREE, extent
 from saltus.ocp.costs import COSTS, cost_of_terms
 from saltus.ocp.residuals import move_for_terms
 from saltus.ocp.term_tables import DATA, TERMS
+
+Own: TypeAlias = tuple[tuple[int, Callable[..., Any]], ...]
+"""Kernels of the user's terms, numbered."""
 
 
 class Solver(NamedTuple):
@@ -103,16 +106,21 @@ def difference_state(tree, a, b, w, dx):
         st(dx, nv + k, ld(b, nq + k) - ld(a, nq + k))
 
 
-@kernel
-def final(tree, x, data, w):
-    """What the state of the terminal node costs."""
-    q, v = tail(x, 0), tail(x, tree.nq)
-    weights, references = tail(data, DATA + tree.nc), tail(data, DATA + tree.nc + tree.nterm)
-    move_for_terms(tree, q, v, w)
-    return ld(data, 1) * cost_of_terms(tree, q, v, data, data, weights, references, w)
+def make_final(own: Own) -> Callable[..., Any]:
+    """The kernel of the terminal node."""
+
+    @kernel
+    def final(tree, x, data, w):
+        """What its state costs."""
+        q, v = tail(x, 0), tail(x, tree.nq)
+        weights, references = tail(data, DATA + tree.nc), tail(data, DATA + tree.nc + tree.nterm)
+        move_for_terms(tree, q, v, w)
+        return ld(data, 1) * cost_of_terms(tree, q, v, data, data, weights, references, w, own)
+
+    return final
 
 
-def make_advance(solver: Solver) -> Callable[..., Any]:
+def make_advance(solver: Solver, own: Own) -> Callable[..., Any]:
     """The kernel of a node whose dynamics are solved so."""
     solve, takes_rows = solver.kernel, solver.takes_rows
 
@@ -156,7 +164,7 @@ def make_advance(solver: Solver) -> Callable[..., Any]:
             step_joint(tree, i, q, w.slide, 1.0, next_q)
         weights, references = tail(data, DATA + tree.nc), tail(data, DATA + tree.nc + tree.nterm)
         move_for_terms(tree, q, v, w)
-        return ld(data, 1) * cost_of_terms(tree, q, v, u, forces, weights, references, w)
+        return ld(data, 1) * cost_of_terms(tree, q, v, u, forces, weights, references, w, own)
 
     return advance
 
@@ -181,16 +189,17 @@ class NodeKernels(NamedTuple):
     calc: Algorithm
     """(q, v, u, data) -> next_q, next_v, cost, a, forces, report"""
     step: Callable[..., Any]
+    final: Callable[..., Any]
     tables: Tables
     work: Layout
-    """For `step`, `final`, `integrate_state`, `difference_state` (forward.py)."""
+    """For these, `integrate_state`, `difference_state` (forward.py)."""
 
 
 @cache
-def node_kernels(method: str, *more: Part) -> NodeKernels:
-    """By the method's name; `more`: parts that the tables have as well."""
+def node_kernels(method: str, own: Own = (), *more: Part) -> NodeKernels:
+    """By the method's name, with kernels of the user's; `more`: parts that the tables have as well."""
     solver = SOLVERS[method]
-    advance = make_advance(solver)
+    advance = make_advance(solver, own)
     work = COSTS.extended(**solver.work.prefixed("s_")).extended(**PROX_LTL.prefixed("i_")).extended(**OWN)
     tables = Tables([TREE, CONSTRAINTS, MOVERS, *solver.reads, TERMS, *more], CONFIGURATIONS, extent, INERTIAS)
 
@@ -208,4 +217,4 @@ def node_kernels(method: str, *more: Part) -> NodeKernels:
         double_only=True,
     )(calc_nodes)
     rolling = work.extended(nv={"a_": None}, nm={"forces_": None}, nrep={"report_": None})
-    return NodeKernels(calc, make_step(advance), tables, rolling)
+    return NodeKernels(calc, make_step(advance), make_final(own), tables, rolling)

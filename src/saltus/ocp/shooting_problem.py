@@ -35,7 +35,8 @@ from saltus.model.motors import motors_of
 from saltus.ocp.forward import Node, NodeAlgorithms, node_algorithms
 from saltus.ocp.horizon import HORIZON, fill_nothing, measure_horizon
 from saltus.ocp.node_derivatives import _expand_nodes
-from saltus.ocp.nodes import SOLVERS, NodeKernels, difference_state, final, integrate_state, node_kernels
+from saltus.ocp.nodes import SOLVERS, NodeKernels, difference_state, integrate_state, node_kernels
+from saltus.ocp.own_terms import Nodes, OwnTerms
 from saltus.ocp.problem import EulerSteps, Expansion, Trial, Values
 from saltus.ocp.term_tables import DATA, NodeModel, TermSet
 from saltus.ocp.term_values import _term_values
@@ -81,6 +82,12 @@ class NodeValues(NamedTuple):
     report: Array  # (..., T + 1, 5)
 
 
+class NodeExpansion(Expansion):
+    """The derivatives, and the memory that they are in, that of the last node's controls included."""
+
+    whole: tuple[Array, ...]
+
+
 class TermValues(NamedTuple):
     """Of each term, by its name."""
 
@@ -115,10 +122,10 @@ ROBOT_HORIZON = Part(HORIZON.sizes, HORIZON.ints, HORIZON.reals, measure_robot_h
 
 
 @cache
-def robot_algorithms(method: str) -> tuple[NodeKernels, NodeAlgorithms]:
-    """Of nodes, and of horizons, by the method of constrained dynamics."""
-    kernels = node_kernels(method, ROBOT_HORIZON)
-    node = Node(kernels.step, final, integrate_state, difference_state)
+def robot_algorithms(method: str, own: tuple[Any, ...] = ()) -> tuple[NodeKernels, NodeAlgorithms]:
+    """Of nodes, and of horizons, by the method of constrained dynamics and the kernels of the user's terms."""
+    kernels = node_kernels(method, tuple(enumerate(own)), ROBOT_HORIZON)
+    node = Node(kernels.step, kernels.final, integrate_state, difference_state)
     return kernels, node_algorithms(f"robot_{method}", kernels.tables, node, kernels.work, inverts_inertia=True)
 
 
@@ -247,7 +254,8 @@ class ShootingProblem:
         sizes = self.terms.sizes
         self.nx, self.ndx, self.nu = sizes["nx"], sizes["ndx"], sizes["nact"]
         self.nq, self.nv, self.nc = self.model.nq, self.model.nv, len(dynamics.constraints)
-        self.kernels, self.algorithms = robot_algorithms(self.method)
+        self.kernels, self.algorithms = robot_algorithms(self.method, tuple(term.residual for term in self.terms.own))
+        self.own = OwnTerms(self)
         limit = self.model.effort_limit[list(motors)]
         self.u_lower, self.u_upper = -limit, limit.copy()
         self.data, self.x0 = np.zeros((self.T + 1, sizes["ndata"])), self._state(x0)
@@ -388,7 +396,8 @@ class ShootingProblem:
             raise self._explained(error) from None
         next_q, next_v, cost, a, forces, report = answers
         next = np.concatenate([next_q[..., :-1, :], next_v[..., :-1, :]], axis=-1)
-        return NodeValues(next, cost[..., 0], a, forces, report)
+        costs = cost[..., 0] + self.own.costs_of_functions(Nodes(q, v, u)) if self.own.functions else cost[..., 0]
+        return NodeValues(next, costs, a, forces, report)
 
     def calc(self, xs: Array, us: Array) -> Values:
         """All nodes, as one batch."""
@@ -400,21 +409,36 @@ class ShootingProblem:
         values = self.calc_nodes(xs, us) if values is None else values
         q, v, u = self._split(xs, us)
         residuals, costs = _term_values.call(self.problem, (q, v, u, values.forces, self.data))
+        for term in [*self.own.kernels, *self.own.functions]:
+            own = self.own.rows(term, Nodes(q, v, u))
+            residuals[..., self.terms.rows[term.name]] = own
+            value, _, _ = self.own.activated(term, own)
+            costs[..., self.terms.index(term.name)] = self.own.weight(term) * value.sum(axis=-1)
         rows = {name: residuals[..., place] for name, place in self.terms.rows.items()}
         return TermValues(rows, {name: costs[..., k] for k, name in enumerate(self.terms.places)})
 
-    def calc_diff(self, xs: Array, us: Array, values: NodeValues | None = None) -> Expansion:
-        """The derivatives of all nodes; `values`: of `calc_nodes` at the same place, if they are at hand."""
+    def calc_diff(
+        self, xs: Array, us: Array, values: NodeValues | None = None, out: Expansion | None = None
+    ) -> NodeExpansion:
+        """The derivatives of all nodes.
+
+        values: of `calc_nodes` at the same place, if they are at hand. out: an earlier result, whose memory this one takes.
+        """
         values = self.calc_nodes(xs, us) if values is None else values
         q, v, u = self._split(xs, us)
-        found = _expand_nodes.call(self.problem, (q, v, u, values.a, values.forces, self.data))
+        memory = out.whole if isinstance(out, NodeExpansion) else None
+        found = _expand_nodes.call(self.problem, (q, v, u, values.a, values.forces, self.data), memory)
+        if self.own:
+            self.own.expand(Nodes(q, v, u), *found[2:7])
         Fx, Fu, Lx, Lu, Lxx, Lxu, Luu, turned, pushed = found
         steps = self.controlled.astype(np.int32)
         running = (..., slice(None, -1), slice(None))
         euler = EulerSteps(tuple(self.terms.turns), turned[running], pushed[running], self.data[..., :-1, 0], steps)
-        return Expansion(
+        answer = NodeExpansion(
             Fx[*running, :], Fu[*running, :], Lx, Lu[running], Lxx, Lxu[*running, :], Luu[*running, :], euler
         )
+        answer.whole = found
+        return answer
 
     def forward(
         self, xs: Array, us: Array, gaps: Array, K: Array, k: Array, lengths: Array, bounded: bool = False
@@ -433,7 +457,10 @@ class ShootingProblem:
             control_bounds(self, bounded),
         )
         xs_try, us_try, cost = self.algorithms.forward.call(self.problem, (*inputs, self.data))
-        return Trial(xs_try, us_try, cost[..., 0])
+        costs = cost[..., 0]
+        if self.own.functions:
+            costs = costs + np.sum(self.own.costs_of_functions(Nodes(*self._split(xs_try, us_try))), axis=-1)
+        return Trial(xs_try, us_try, costs)
 
     def rollout(self, us: ArrayLike, x0: ArrayLike | None = None) -> Array:
         """The states (..., T + 1, nx) from x0 on, in one call."""

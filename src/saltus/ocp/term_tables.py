@@ -44,8 +44,10 @@ from saltus.ocp.terms import (
     CONTROL,
     DISTANCE,
     FORCE,
+    FUNCTION,
     LINEAR,
     MOMENTUM,
+    OWN,
     PLACEMENT,
     ROTATION,
     STATE,
@@ -54,6 +56,8 @@ from saltus.ocp.terms import (
     CenterOfPressure,
     FrameLinearVelocity,
     FrictionCone,
+    Own,
+    OwnFunction,
     Term,
 )
 from saltus.spatial.algebra import SE3, Motion, Vec3
@@ -89,7 +93,7 @@ class TermSet:
             "ntb": len(self.bodies), "nact": len(self.motors), "ndata": DATA + len(self.contacts) + nterm + nref,
             "nx": self.model.nq + nv, "ndx": 2 * nv, "nall": 2 * nv + len(self.motors),
             "nhh": (2 * nv + len(self.motors)) ** 2, "nrep": REPORT, "napart": nv, "nslide": nv,
-            "nturn": sum(size**2 for _, size in self.turns),
+            "nown": max([0, *(term.size for term in self.own)]), "nturn": sum(size**2 for _, size in self.turns),
         }  # fmt: skip
 
     def index(self, name: str) -> int:
@@ -119,6 +123,8 @@ class TermSet:
             return np.zeros((2 * self.model.nv, 6))
         if term.kind == CONTROL:
             return np.zeros((len(self.motors), 6))
+        if isinstance(term, Own | OwnFunction):
+            return np.zeros((term.size, 6))
         if isinstance(term, FrictionCone | CenterOfPressure):
             if kind_of(term) == CONE:
                 return LINEAR[:2]
@@ -136,11 +142,13 @@ class TermSet:
             STATE: self.model.nq + self.model.nv, CONTROL: len(self.motors), PLACEMENT: 12, TRANSLATION: 3, ROTATION: 9,
             VELOCITY: 6, CENTER: 3, MOMENTUM: 6, FORCE: 6, CONE: 0, DISTANCE: 0,
         }  # fmt: skip
+        if isinstance(term, Own | OwnFunction):
+            return 0 if term.reference is None else int(np.shape(term.reference)[-1])
         return 0 if isinstance(term, FrictionCone | CenterOfPressure) else own[term.kind]
 
     def _columns(self, term: Term) -> list[int]:
         nv, nu = self.model.nv, len(self.motors)
-        if term.kind in (STATE, CONTROL):
+        if term.kind in (STATE, CONTROL, OWN, FUNCTION):
             return []
         if term.kind in (PLACEMENT, TRANSLATION, ROTATION, VELOCITY, DISTANCE):
             chain = sorted({k for body in self.bodies_of(term) for k in chain_of(self.model, body)})
@@ -174,6 +182,11 @@ class TermSet:
         return [(joint.iv, joint.nv) for joint in self.model.joints[1:] if joint.kind in kinds]
 
     @property
+    def own(self) -> list[Own]:
+        """Terms with kernels of the user's."""
+        return [term for term in self.terms if isinstance(term, Own)]
+
+    @property
     def masses(self) -> bool:
         return any(term.kind in (CENTER, MOMENTUM) for term in self.terms)
 
@@ -198,6 +211,7 @@ class TermSet:
             ints.term_kind[k], ints.term_activation[k] = kind, self.activations[k].kind
             ints.term_first[k], ints.term_end[k] = rows.start, rows.stop
             ints.term_at[k] = self.places[term.name].start if self.reference_size(term) else -1
+            ints.term_own[k] = self.own.index(term) if isinstance(term, Own) else -1
             ints.term_axes[k] = REFERENCES[getattr(term, "axes", "local")]
             ints.term_first_column[k], ints.term_end_column[k] = columns, columns + len(self.columns[k])
             for column in self.columns[k]:
@@ -323,12 +337,12 @@ def named(*names: str) -> dict[str, type | None]:
 
 TERMS = Part(
     ("nterm", "nrow", "nref", "ncol", "ntb", "nact", "ndata", "nx", "ndx", "nall", "nhh", "nrep",
-     "napart", "nslide", "nturn"),
+     "napart", "nslide", "nturn", "nown"),
     Layout(
         one=named("term_masses", "term_speeds", "term_spins"),
         nterm=named(
             "term_kind", "term_activation", "term_first", "term_end", "term_at", "term_axes", "term_first_column",
-            "term_end_column", "term_contact", "term_body", "term_body_b",
+            "term_end_column", "term_contact", "term_body", "term_body_b", "term_own",
         ),
         ncol=named("column"),
         nact=named("motor"),

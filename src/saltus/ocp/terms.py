@@ -18,6 +18,7 @@ problem is given others for single ones.
 | `FrictionCone` | facets A f, normal force last; or abs(f_t) - friction f_n, and f_n | |
 | `WrenchCone`, `CenterOfPressure` | A f of a surface, by its half sizes | |
 | `Distance` | between the surfaces of two capsules, negative if they overlap | |
+| `Own`, `OwnFunction` | what a kernel of the user's writes, or what a function in Python returns | any numbers |
 
 Conventions are Crocoddyl's, so that weights can be taken over: residuals, rows of cones, bounds of barriers.
 
@@ -27,6 +28,7 @@ Reference: R. Budhiraja, Multi-body locomotion (2019), table 4.2; C. Mastalli et
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, TypeAlias
 
@@ -39,8 +41,8 @@ from saltus.ocp.activations import Activation, Barrier, Quadratic
 Axes: TypeAlias = Literal["local", "world", "local_world_aligned"]
 
 (
-    STATE, CONTROL, PLACEMENT, TRANSLATION, ROTATION, VELOCITY, CENTER, MOMENTUM, FORCE, CONE, DISTANCE, OWN,
-) = range(12)  # fmt: skip
+    STATE, CONTROL, PLACEMENT, TRANSLATION, ROTATION, VELOCITY, CENTER, MOMENTUM, FORCE, CONE, DISTANCE, OWN, FUNCTION,
+) = range(13)  # fmt: skip
 """Kinds of terms, as kernels know them: by the six numbers that their rows are taken of."""
 
 LINEAR, ANGULAR, ALL = np.eye(6)[:3], np.eye(6)[3:], np.eye(6)
@@ -313,3 +315,53 @@ class Distance(Term):
 
     def default_name(self) -> str:
         return f"{self.first.frame}-{self.second.frame} Distance"
+
+
+@dataclass(frozen=True)
+class _OwnTerm(Term):
+    residual: Callable[..., Any]
+    size: int
+    derivative: Callable[..., Any] | None = None
+    controls: bool = field(default=False, kw_only=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not callable(self.residual) or not self.size > 0:
+            raise ModelError(f"term {self.name!r}: expected a function, and how many rows it has, more than none")
+
+    @property
+    def needs_control(self) -> bool:  # type: ignore[override]
+        return self.controls
+
+
+@dataclass(frozen=True)
+class Own(_OwnTerm):
+    """A residual of the user's: a kernel that writes `size` numbers, compiled with the rest.
+
+    residual: kernel (tree, q, v, u, reference, rows), which writes rows 0 to size - 1 by `st`.
+    derivative: kernel (tree, q, v, u, reference, R) that writes the matrix R (size, 2 nv + nu) of its slopes, which is zero
+        before; by default they are found by dual numbers.
+    controls: whether it looks at u, so that it cannot count at impacts and at the end.
+    reference: numbers that it is given, by default none.
+
+    >>> from saltus.kernel import kernel, ld, st
+    >>> @kernel
+    ... def slow(tree, q, v, u, reference, rows):
+    ...     st(rows, 0, ld(v, 0) * ld(v, 1))
+    >>> Own(slow, 1, name="slow").size
+    1
+    """
+
+    kind: ClassVar[int] = OWN
+
+
+@dataclass(frozen=True)
+class OwnFunction(_OwnTerm):
+    """A residual in plain Python, for all nodes at once: it is slower than a kernel, and called a few times an iteration.
+
+    residual: function (xs, us, references) of arrays (..., T + 1, nx), (..., T + 1, nu) and (..., T + 1, n), that returns
+        (..., T + 1, size); a node's rows depend on its own state and controls alone, which at the last are zero.
+    derivative: function of the same that returns (..., T + 1, size, 2 nv + nu); by default central differences.
+    """
+
+    kind: ClassVar[int] = FUNCTION
