@@ -29,7 +29,6 @@ from saltus.constraints.dynamics import SOFT, ConstrainedDynamics
 from saltus.dynamics.rnea import gravity
 from saltus.kernel import Part
 from saltus.model.checks import ModelError
-from saltus.model.manifold import difference, integrate
 from saltus.model.model import Model
 from saltus.model.motors import motors_of
 from saltus.ocp.forward import Node, NodeAlgorithms, node_algorithms
@@ -38,6 +37,7 @@ from saltus.ocp.node_derivatives import _expand_nodes
 from saltus.ocp.nodes import SOLVERS, NodeKernels, difference_state, integrate_state, node_kernels
 from saltus.ocp.own_terms import Nodes, OwnTerms
 from saltus.ocp.problem import EulerSteps, Expansion, Trial, Values
+from saltus.ocp.states import MultibodyState
 from saltus.ocp.term_tables import DATA, NodeModel, TermSet
 from saltus.ocp.term_values import _term_values
 from saltus.ocp.terms import CENTER, PLACEMENT, ROTATION, TRANSLATION, Impulse, Term
@@ -248,6 +248,7 @@ class ShootingProblem:
             if not 0.0 <= step < np.inf:
                 raise ModelError(f"node {t}: dt is {step}, expected a positive time, or 0 at an impact")
         self.dynamics, self.model, self.method = dynamics, dynamics.model, solver_of(dynamics)
+        self.state = MultibodyState(self.model)
         motors = motors_of(self.model) if motors is None else tuple(motors)
         self.terms = TermSet(dynamics, terms, motors)
         self.problem = ShootingModel(dynamics, self.terms, self.T)
@@ -367,13 +368,11 @@ class ShootingProblem:
 
     def integrate(self, x: Array, dx: Array) -> Array:
         """x (+) dx, for (..., nx) and (..., ndx)."""
-        nq, nv = self.nq, self.nv
-        return np.concatenate([integrate(self.model, x[..., :nq], dx[..., :nv]), x[..., nq:] + dx[..., nv:]], axis=-1)
+        return self.state.integrate(x, dx)
 
     def difference(self, a: Array, b: Array) -> Array:
         """b (-) a"""
-        nq = self.nq
-        return np.concatenate([difference(self.model, a[..., :nq], b[..., :nq]), b[..., nq:] - a[..., nq:]], axis=-1)
+        return self.state.difference(a, b)
 
     def _split(self, xs: Array, us: Array) -> tuple[Array, Array, Array]:
         """q, v and controls of all nodes; those of the last are zero."""
