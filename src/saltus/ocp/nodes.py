@@ -197,11 +197,12 @@ class NodeKernels(NamedTuple):
 
 @cache
 def node_kernels(method: str, own: Own = (), *more: Part) -> NodeKernels:
-    """By the method's name, with kernels of the user's; `more`: parts that the tables have as well."""
+    """By the method's name, with kernels of the user's; `more`: parts that rollouts read as well."""
     solver = SOLVERS[method]
     advance = make_advance(solver, own)
     work = COSTS.extended(**solver.work.prefixed("s_")).extended(**PROX_LTL.prefixed("i_")).extended(**OWN)
-    tables = Tables([TREE, CONSTRAINTS, MOVERS, *solver.reads, TERMS, *more], CONFIGURATIONS, extent, INERTIAS)
+    parts = [TREE, CONSTRAINTS, MOVERS, *solver.reads, TERMS]
+    own_tables, tables = (Tables(each, CONFIGURATIONS, extent, INERTIAS) for each in (parts, [*parts, *more]))
 
     @kernel
     def calc_nodes(tree, q, v, u, data, w, next_q, next_v, cost, a, forces, report):
@@ -209,7 +210,7 @@ def node_kernels(method: str, own: Own = (), *more: Part) -> NodeKernels:
 
     calc_nodes.__name__ = f"calc_nodes_{method}"
     calc = declare(
-        tables,
+        own_tables,
         inputs={"q": "nq", "v": "nv", "u": "nact", "data": "ndata"},
         outputs={"next_q": "nq", "next_v": "nv", "cost": "1", "a": "nv", "forces": "nm", "report": "5"},
         work=work,

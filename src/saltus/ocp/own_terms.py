@@ -18,7 +18,7 @@ from saltus.arrays import Array
 from saltus.constraints.tables import CONSTRAINTS
 from saltus.derivatives.modes import jacobian
 from saltus.dynamics.panel import clear
-from saltus.kernel import Algorithm, Tables, declare, kernel
+from saltus.kernel import Algorithm, Tables, kernel
 from saltus.model.checks import ModelError
 from saltus.model.tree import CONFIGURATIONS, INERTIAS, TREE, extent
 from saltus.ocp.term_tables import TERMS
@@ -49,7 +49,7 @@ def own_algorithms(residual: Callable[..., Any], derivative: Callable[..., Any] 
 
     def declared(made: Any, name: str, outputs: dict[str, str]) -> Algorithm:
         made.__name__ = name
-        return declare(tables, inputs=inputs, outputs=outputs, double_only=True)(made)
+        return Algorithm(made, tables, inputs, outputs, double_only=True)  # of the user, not of the package
 
     @kernel
     def own_residual(tree: Any, q: Any, v: Any, u: Any, reference: Any, w: Any, rows: Any) -> None:

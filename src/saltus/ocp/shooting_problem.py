@@ -27,7 +27,7 @@ from saltus.arrays import Array, ArrayLike
 from saltus.constraints.constraint import Constraint
 from saltus.constraints.dynamics import SOFT, ConstrainedDynamics
 from saltus.dynamics.rnea import gravity
-from saltus.kernel import Part
+from saltus.kernel import ALGORITHMS, Part
 from saltus.model.checks import ModelError
 from saltus.model.model import Model
 from saltus.model.motors import motors_of
@@ -42,6 +42,8 @@ from saltus.ocp.term_tables import DATA, NodeModel, TermSet
 from saltus.ocp.term_values import _term_values
 from saltus.ocp.terms import CENTER, PLACEMENT, ROTATION, TRANSLATION, Impulse, Term
 from saltus.ocp.vector_problem import control_bounds, finite
+
+METHOD = "constrained_aba"
 
 RANK = 1e-12
 """Singular values below this share of the largest are zero, for `quasi_static`."""
@@ -124,9 +126,15 @@ ROBOT_HORIZON = Part(HORIZON.sizes, HORIZON.ints, HORIZON.reals, measure_robot_h
 @cache
 def robot_algorithms(method: str, own: tuple[Any, ...] = ()) -> tuple[NodeKernels, NodeAlgorithms]:
     """Of nodes, and of horizons, by the method of constrained dynamics and the kernels of the user's terms."""
+    known = len(ALGORITHMS)
     kernels = node_kernels(method, tuple(enumerate(own)), ROBOT_HORIZON)
     node = Node(kernels.step, kernels.final, integrate_state, difference_state)
-    return kernels, node_algorithms(f"robot_{method}", kernels.tables, node, kernels.work, inverts_inertia=True)
+    made = node_algorithms(f"robot_{method}", kernels.tables, node, kernels.work, inverts_inertia=True)
+    ALGORITHMS[known:] = [kernels.calc, made.forward] if method == METHOD and not own else []
+    return kernels, made
+
+
+robot_algorithms(METHOD)  # what is compiled ahead, by `saltus warmup`; others on first use
 
 
 class ShootingProblem:
@@ -161,7 +169,7 @@ class ShootingProblem:
         dt: float = 1e-2,
         constraints: Sequence[Constraint] = (),
         motors: Sequence[int] | None = None,
-        method: str = "constrained_aba",
+        method: str = METHOD,
     ) -> None:
         dynamics = robot if isinstance(robot, ConstrainedDynamics) else ConstrainedDynamics(robot, constraints, method)
         spans, steps = spans_of(phases, dt)
@@ -199,7 +207,7 @@ class ShootingProblem:
         active: ArrayLike | None = None,
         constraints: Sequence[Constraint] = (),
         motors: Sequence[int] | None = None,
-        method: str = "constrained_aba",
+        method: str = METHOD,
     ) -> ShootingProblem:
         """The same, node by node.
 
