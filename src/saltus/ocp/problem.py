@@ -76,7 +76,8 @@ class Trial(NamedTuple):
 
 class OptimalControlProblem(Protocol):
     """What a solver needs. Attributes beyond these may be there: `controlled` (T,), 0 where controls do nothing (impacts);
-    `batch`, leading axes of what the problem brings, if those are not x0's."""
+    `batch`, leading axes of what the problem brings, if those are not x0's; `blame(xs, us, node)`, what may be wrong with a
+    node at states (T + 1, nx) and controls (T, nu), in words: which term."""
 
     nx: int
     ndx: int

@@ -389,21 +389,27 @@ class Solver:
         )  # fmt: skip
 
     def explain(self) -> str:
-        """In words, of the first problem that failed."""
-        failed = np.flatnonzero(~np.isin(self.statuses, [OCPStatus.SOLVED]))
+        """Why it stopped, in words, of the first problem that failed; what a problem's `blame` says of the node as well."""
+        failed = np.flatnonzero(self.statuses != OCPStatus.SOLVED)
         if not len(failed):
             return ""
-        status, node = OCPStatus(int(self.statuses.flat[failed[0]])), int(self.culprits.flat[failed[0]])
-        where = f" of problem {failed[0]}" if self.batch else ""
-        at = f"node {node}{where}"
-        return {
-            OCPStatus.REGULARISATION: (
-                f"no step is good enough{where}, even with the largest regularisation" if node < 0
-                else f"{at}: Q_uu is not positive definite, even with the largest regularisation"
-            ),
-            OCPStatus.NOT_FINITE: f"{at}: its derivatives are not finite",
-            OCPStatus.INTERRUPTED: "interrupted",
-        }.get(status, f"not converged after {self.counts.flat[failed[0]]} iterations{where}")  # fmt: skip
+        first = failed[0]
+        status, node = OCPStatus(int(self.statuses.flat[first])), int(self.culprits.flat[first])
+        where = f" of problem {first}" if self.batch else ""
+        if status == OCPStatus.INTERRUPTED:
+            return "interrupted"
+        if status == OCPStatus.MAX_ITERATIONS:
+            return f"not converged after {self.counts.flat[first]} iterations{where}"
+        if node < 0:
+            return f"no step is good enough{where}, even with the largest regularisation"
+        words = f"node {node}{where}: its derivatives are not finite"
+        if status == OCPStatus.REGULARISATION:
+            words = f"node {node}{where}: Q_uu is not positive definite, or V not finite, even with the largest regularisation"
+        blame = getattr(self.problem, "blame", None)
+        if blame is not None:
+            place = np.unravel_index(first, self.batch) if self.batch else ()
+            words += f"; {blame(self.xs[place], self.us[place], node)}"
+        return words
 
 
 def choose(mask: Any, new: Array, old: Array) -> Array:
