@@ -8,7 +8,8 @@ import numpy as np
 
 import saltus as sl
 from saltus.ocp.activations import Barrier, Huber, LogBarrier, Quadratic, SmoothAbs
-from saltus.ocp.shooting_problem import Impact, Phase, ShootingProblem
+from saltus.ocp.phases import Impact, Phase
+from saltus.ocp.shooting_problem import ShootingProblem
 from saltus.ocp.terms import (
     Capsule,
     CenterOfMass,

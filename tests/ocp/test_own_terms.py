@@ -11,7 +11,8 @@ import pytest
 import saltus as sl
 from saltus.kernel import kernel, ld, sincos, st
 from saltus.ocp.activations import Huber, SmoothAbs
-from saltus.ocp.shooting_problem import Impact, Phase, ShootingProblem
+from saltus.ocp.phases import Impact, Phase
+from saltus.ocp.shooting_problem import ShootingProblem
 from saltus.ocp.terms import Control, Own, OwnFunction, State
 
 FOOT = "LF_FOOT"

@@ -11,7 +11,8 @@ import pytest
 
 import saltus as sl
 from saltus.ocp.activations import Barrier
-from saltus.ocp.shooting_problem import Impact, Phase, ShootingProblem
+from saltus.ocp.phases import Impact, Phase
+from saltus.ocp.shooting_problem import ShootingProblem
 from saltus.ocp.terms import (
     Control,
     FramePlacement,
@@ -220,6 +221,16 @@ def test_bad_numbers_are_named() -> None:
     problem.references[2, 5], problem.weights[1, 1] = 0.0, np.nan
     with pytest.raises(sl.ModelError, match="node 1: the weight of term 'Control' is nan"):
         problem.calc(xs, us)
+
+
+def test_terms_to_blame() -> None:
+    problem = walk()
+    xs, us = somewhere(problem)
+    problem.set_weight("LF_FOOT FrameTranslation", 1e6, 6)
+    assert problem.blame(xs, us, 6).startswith("term 'LF_FOOT FrameTranslation' costs most there, ")
+    assert problem.blame(xs, us * np.inf, 6) == "its state or its controls are not finite"
+    problem.weights[6, 0] = np.nan
+    assert problem.blame(xs, us, 6) == "node 6: the weight of term 'State' is nan, expected finite numbers"
 
 
 def test_node_by_node() -> None:

@@ -54,6 +54,8 @@ from saltus.model.manifold import difference_joint, step_joint
 from saltus.model.tree import CONFIGURATIONS, INERTIAS, TREE, extent
 from saltus.ocp.costs import COSTS, cost_of_terms
 from saltus.ocp.residuals import move_for_terms
+from saltus.ocp.runge_kutta import OWN as RK4
+from saltus.ocp.runge_kutta import make_rk4
 from saltus.ocp.term_tables import DATA, TERMS
 
 Own: TypeAlias = tuple[tuple[int, Callable[..., Any]], ...]
@@ -196,11 +198,13 @@ class NodeKernels(NamedTuple):
 
 
 @cache
-def node_kernels(method: str, own: Own = (), *more: Part) -> NodeKernels:
+def node_kernels(method: str, own: Own = (), rk4: bool = False, *more: Part) -> NodeKernels:
     """By the method's name, with kernels of the user's; `more`: parts that rollouts read as well."""
     solver = SOLVERS[method]
     advance = make_advance(solver, own)
     work = COSTS.extended(**solver.work.prefixed("s_")).extended(**PROX_LTL.prefixed("i_")).extended(**OWN)
+    if rk4:
+        advance, work = make_rk4(advance), work.extended(**RK4)
     parts = [TREE, CONSTRAINTS, MOVERS, *solver.reads, TERMS]
     own_tables, tables = (Tables(each, CONFIGURATIONS, extent, INERTIAS) for each in (parts, [*parts, *more]))
 
@@ -208,7 +212,7 @@ def node_kernels(method: str, own: Own = (), *more: Part) -> NodeKernels:
     def calc_nodes(tree, q, v, u, data, w, next_q, next_v, cost, a, forces, report):
         st(cost, 0, advance(tree, q, v, u, data, w, next_q, next_v, a, forces, report))
 
-    calc_nodes.__name__ = f"calc_nodes_{method}"
+    calc_nodes.__name__ = f"calc_nodes_{method}{'_rk4' * rk4}"
     calc = declare(
         own_tables,
         inputs={"q": "nq", "v": "nv", "u": "nact", "data": "ndata"},

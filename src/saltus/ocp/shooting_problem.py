@@ -17,61 +17,31 @@ without a new problem.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
-from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from saltus.arrays import Array, ArrayLike
 from saltus.constraints.constraint import Constraint
-from saltus.constraints.dynamics import SOFT, ConstrainedDynamics
+from saltus.constraints.dynamics import ConstrainedDynamics
 from saltus.dynamics.rnea import gravity
-from saltus.kernel import ALGORITHMS, Part
 from saltus.model.checks import ModelError
 from saltus.model.model import Model
 from saltus.model.motors import motors_of
-from saltus.ocp.forward import Node, NodeAlgorithms, node_algorithms
-from saltus.ocp.horizon import HORIZON, fill_nothing, measure_horizon
 from saltus.ocp.node_derivatives import _expand_nodes
-from saltus.ocp.nodes import SOLVERS, NodeKernels, difference_state, integrate_state, node_kernels
 from saltus.ocp.own_terms import Nodes, OwnTerms
+from saltus.ocp.phases import Impact, Phase, Placed, spans_of, unique
 from saltus.ocp.problem import EulerSteps, Expansion, Trial, Values
+from saltus.ocp.runge_kutta import Stage, chain
+from saltus.ocp.shooting_model import INTEGRATORS, METHOD, ShootingModel, robot_algorithms, solver_of
 from saltus.ocp.states import MultibodyState
-from saltus.ocp.term_tables import DATA, NodeModel, TermSet
+from saltus.ocp.term_tables import DATA, TermSet
 from saltus.ocp.term_values import _term_values
 from saltus.ocp.terms import CENTER, PLACEMENT, ROTATION, TRANSLATION, Impulse, Term
 from saltus.ocp.vector_problem import control_bounds, finite
 
-METHOD = "constrained_aba"
-
 RANK = 1e-12
 """Singular values below this share of the largest are zero, for `quasi_static`."""
-
-
-@dataclass(frozen=True)
-class Phase:
-    """So long, with these contacts, and with these terms beside those of the whole problem.
-
-    contacts: names of those that hold.
-    duration: [s], rounded to nodes of the problem's dt; or
-    nodes: how many.
-    terms: those that count here; references may be arrays over the phase's nodes (nodes, size).
-    """
-
-    contacts: Sequence[str] = ()
-    duration: float | None = None
-    terms: Sequence[Term] = ()
-    nodes: int | None = None
-    dt: float | None = None
-
-
-@dataclass(frozen=True)
-class Impact:
-    """A node of no duration: velocities jump so that these contacts hold from here on."""
-
-    contacts: Sequence[str] = ()
-    terms: Sequence[Term] = field(default=())
 
 
 class NodeValues(NamedTuple):
@@ -97,46 +67,6 @@ class TermValues(NamedTuple):
     costs: dict[str, Array]  # (..., T + 1)
 
 
-class ShootingModel(NodeModel):
-    """A robot, its terms and a horizon, as algorithms take them."""
-
-    def __init__(self, dynamics: Any, terms: TermSet, T: int) -> None:
-        super().__init__(dynamics, terms)
-        self.T, self.nx, self.ndx = T, terms.sizes["nx"], terms.sizes["ndx"]
-        self.node_data, self.controls = terms.sizes["ndata"], terms.sizes["nact"]
-
-
-def measure_robot_horizon(problem: ShootingModel) -> Any:
-    """As horizon.py; of constrained models `nu` is another size."""
-    return measure_horizon(_Sizes(problem.T, problem.nx, problem.ndx, problem.controls, problem.node_data))
-
-
-class _Sizes(NamedTuple):
-    T: int
-    nx: int
-    ndx: int
-    nu: int
-    node_data: int
-    blocks: tuple[tuple[int, int], ...] = ()
-
-
-ROBOT_HORIZON = Part(HORIZON.sizes, HORIZON.ints, HORIZON.reals, measure_robot_horizon, fill_nothing)
-
-
-@cache
-def robot_algorithms(method: str, own: tuple[Any, ...] = ()) -> tuple[NodeKernels, NodeAlgorithms]:
-    """Of nodes, and of horizons, by the method of constrained dynamics and the kernels of the user's terms."""
-    known = len(ALGORITHMS)
-    kernels = node_kernels(method, tuple(enumerate(own)), ROBOT_HORIZON)
-    node = Node(kernels.step, kernels.final, integrate_state, difference_state)
-    made = node_algorithms(f"robot_{method}", kernels.tables, node, kernels.work, inverts_inertia=True)
-    ALGORITHMS[known:] = [kernels.calc, made.forward] if method == METHOD and not own else []
-    return kernels, made
-
-
-robot_algorithms(METHOD)  # what is compiled ahead, by `saltus warmup`; others on first use
-
-
 class ShootingProblem:
     """A robot's motion over phases.
 
@@ -145,7 +75,7 @@ class ShootingProblem:
     terms: those that count in all phases; terms of forces where their contact holds, of controls where there are any.
     final: those of the last state.
     motors: degrees of freedom that controls drive; by default those of `motors_of`.
-    method: of constrained dynamics.
+    method: of constrained dynamics. integrator: "euler" (semi-implicit), or "rk4".
 
     >>> import numpy as np, saltus as sl
     >>> from saltus.ocp.terms import Control, FrameTranslation, State
@@ -170,6 +100,7 @@ class ShootingProblem:
         constraints: Sequence[Constraint] = (),
         motors: Sequence[int] | None = None,
         method: str = METHOD,
+        integrator: str = "euler",
     ) -> None:
         dynamics = robot if isinstance(robot, ConstrainedDynamics) else ConstrainedDynamics(robot, constraints, method)
         spans, steps = spans_of(phases, dt)
@@ -183,7 +114,7 @@ class ShootingProblem:
         for phase, (start, stop) in zip(phases, spans, strict=True):
             placed += [Placed(term, start, stop, True) for term in phase.terms]
         placed += [Placed(term, last, last + 1, True) for term in final]
-        self._declare(dynamics, x0, unique([each.term for each in placed]), steps, motors)
+        self._declare(dynamics, x0, unique([each.term for each in placed]), steps, motors, integrator)
         for k, (phase, (start, stop)) in enumerate(zip(phases, spans, strict=True)):
             for name in phase.contacts:
                 if name not in self.terms.contacts:
@@ -208,6 +139,7 @@ class ShootingProblem:
         constraints: Sequence[Constraint] = (),
         motors: Sequence[int] | None = None,
         method: str = METHOD,
+        integrator: str = "euler",
     ) -> ShootingProblem:
         """The same, node by node.
 
@@ -216,7 +148,7 @@ class ShootingProblem:
         """
         dynamics = robot if isinstance(robot, ConstrainedDynamics) else ConstrainedDynamics(robot, constraints, method)
         self = cls.__new__(cls)
-        self._declare(dynamics, x0, unique(terms), np.asarray(dt, float).tolist(), motors)
+        self._declare(dynamics, x0, unique(terms), np.asarray(dt, float).tolist(), motors, integrator)
         if active is None:
             self.active[:-1] = 1.0
         else:
@@ -244,9 +176,20 @@ class ShootingProblem:
         return self
 
     def _declare(
-        self, dynamics: Any, x0: ArrayLike, terms: Sequence[Term], steps: Sequence[float], motors: Sequence[int] | None
+        self,
+        dynamics: Any,
+        x0: ArrayLike,
+        terms: Sequence[Term],
+        steps: Sequence[float],
+        motors: Sequence[int] | None,
+        integrator: str,
     ) -> None:
         """All but what phases and nodes fill in."""
+        if integrator not in INTEGRATORS:
+            raise ModelError(
+                f"ShootingProblem: unknown integrator {integrator!r}, expected one of {', '.join(INTEGRATORS)}"
+            )
+        self.integrator, self.rk4 = integrator, integrator == "rk4"
         if dynamics.problem.nu:
             raise ModelError("ShootingProblem: constraints with rows of users cannot be part of it")
         self.T = len(steps)
@@ -263,8 +206,13 @@ class ShootingProblem:
         sizes = self.terms.sizes
         self.nx, self.ndx, self.nu = sizes["nx"], sizes["ndx"], sizes["nact"]
         self.nq, self.nv, self.nc = self.model.nq, self.model.nv, len(dynamics.constraints)
-        self.kernels, self.algorithms = robot_algorithms(self.method, tuple(term.residual for term in self.terms.own))
-        self.own = OwnTerms(self)
+        own = tuple(term.residual for term in self.terms.own)
+        self.kernels, self.algorithms = robot_algorithms(self.method, own, self.rk4)
+        self.own, self.stages = OwnTerms(self), robot_algorithms(self.method, own)[0].calc
+        if self.rk4 and self.own.functions:
+            raise ModelError(
+                f"term {self.own.functions[0].name!r}: functions in Python know no stages of RK4, expected kernels"
+            )
         limit = self.model.effort_limit[list(motors)]
         self.u_lower, self.u_upper = -limit, limit.copy()
         self.data, self.x0 = np.zeros((self.T + 1, sizes["ndata"])), self._state(x0)
@@ -277,7 +225,7 @@ class ShootingProblem:
 
     def __reduce__(self) -> tuple[Any, ...]:
         steps = self.data.reshape(-1, *self.data.shape[-2:])[0, :-1, 0].tolist()
-        arguments = (self.dynamics, self.x0, self.terms.terms, steps, self.terms.motors)
+        arguments = (self.dynamics, self.x0, self.terms.terms, steps, self.terms.motors, self.integrator)
         return restored, (type(self), arguments, self.data, self.u_lower, self.u_upper)
 
     def _state(self, x0: ArrayLike) -> Array:
@@ -327,6 +275,11 @@ class ShootingProblem:
     @property
     def dt(self) -> Array:
         return self.data[..., 0]
+
+    @property
+    def batch(self) -> tuple[int, ...]:
+        """Leading axes of the problems that this one stands for."""
+        return np.broadcast_shapes(self.x0.shape[:-1], self.data.shape[:-2])
 
     @property
     def controlled(self) -> Array:
@@ -437,8 +390,10 @@ class ShootingProblem:
         found = _expand_nodes.call(self.problem, (q, v, u, values.a, values.forces, self.data), memory)
         if self.own:
             self.own.expand(Nodes(q, v, u), *found[2:7])
+        if self.rk4:
+            self._chain(Nodes(q, v, u), found)
         Fx, Fu, Lx, Lu, Lxx, Lxu, Luu, turned, pushed = found
-        steps = self.controlled.astype(np.int32)
+        steps = (self.controlled * (not self.rk4)).astype(np.int32)
         running = (..., slice(None, -1), slice(None))
         euler = EulerSteps(tuple(self.terms.turns), turned[running], pushed[running], self.data[..., :-1, 0], steps)
         answer = NodeExpansion(
@@ -446,6 +401,24 @@ class ShootingProblem:
         )
         answer.whole = found
         return answer
+
+    def _chain(self, nodes: Nodes, found: tuple[Array, ...]) -> None:
+        """In the places of nodes that are steps of RK4, their derivatives."""
+        stages = self.data.copy()
+        stages[..., 0] = 1.0
+
+        def stage_at(y: Array) -> Stage:
+            q, v = y[..., : self.nq], y[..., self.nq :]
+            _, _, _, a, forces, _ = self.stages.call(self.problem, (q, v, nodes.u, self.data))
+            at = _expand_nodes.call(self.problem, (q, v, nodes.u, a, forces, stages))
+            if self.own:
+                self.own.expand(Nodes(q, v, nodes.u), *at[2:7])
+            return Stage(np.concatenate([v, a], axis=-1), *at[:7])
+
+        steps = chain(self.state, nodes.x, self.data[..., 0], stage_at, self.nu)
+        here = (self.data[..., 2] == 0.0) & (np.arange(self.T + 1) < self.T)
+        for old, new, axes in zip(found, steps, (2, 2, 1, 1, 2, 2, 2), strict=False):
+            np.copyto(old, new, where=here.reshape(*here.shape, *[1] * axes))
 
     def forward(
         self, xs: Array, us: Array, gaps: Array, K: Array, k: Array, lengths: Array, bounded: bool = False
@@ -468,6 +441,22 @@ class ShootingProblem:
         if self.own.functions:
             costs = costs + np.sum(self.own.costs_of_functions(Nodes(*self._split(xs_try, us_try))), axis=-1)
         return Trial(xs_try, us_try, costs)
+
+    def blame(self, xs: Array, us: Array, node: int) -> str:
+        """Which term of a node may be to blame if a solver fails there, at states (T + 1, nx) and controls (T, nu)."""
+        x, u = np.asarray(xs[node], float), np.asarray(us[min(node, self.T - 1)], float)
+        if not (np.isfinite(x).all() and np.isfinite(u).all()):
+            return "its state or its controls are not finite"
+        try:
+            found = self.term_values(np.tile(x, (self.T + 1, 1)), np.tile(u, (self.T, 1)))
+        except ValueError as error:
+            return str(error)
+        costs = {name: float(np.ravel(cost[..., node])[0]) for name, cost in found.costs.items()}
+        wrong = [name for name, cost in costs.items() if not np.isfinite(cost)]
+        if wrong:
+            return f"term {wrong[0]!r} costs {costs[wrong[0]]} there"
+        most = max(costs, key=lambda name: costs[name])
+        return f"term {most!r} costs most there, {costs[most]:.3g} of {sum(costs.values()):.3g}"
 
     def rollout(self, us: ArrayLike, x0: ArrayLike | None = None) -> Array:
         """The states (..., T + 1, nx) from x0 on, in one call."""
@@ -515,65 +504,5 @@ def restored(cls: Any, arguments: Any, data: Array, lower: Array, upper: Array) 
     return problem
 
 
-class Placed(NamedTuple):
-    """A term, and from which node to which it counts; `own`: it was asked for there, so that forces of impacts count."""
-
-    term: Term
-    start: int
-    stop: int
-    own: bool
-
-
-def spans_of(phases: Sequence[Phase | Impact], dt: float) -> tuple[list[tuple[int, int]], list[float]]:
-    """First and last node of each phase, and the duration of each node."""
-    spans: list[tuple[int, int]] = []
-    steps: list[float] = []
-    for k, phase in enumerate(phases):
-        if isinstance(phase, Impact):
-            own, count = 0.0, 1
-        elif isinstance(phase, Phase):
-            own = dt if phase.dt is None else phase.dt
-            where = f"phase {k}, from node {len(steps)} on"
-            if not 0.0 < own < np.inf:
-                raise ModelError(f"{where}: dt is {own}, expected a positive time; an impact is an Impact")
-            if (phase.duration is None) == (phase.nodes is None):
-                raise ModelError(f"{where}: expected either a duration or a number of nodes")
-            count = phase.nodes if phase.nodes is not None else round(float(phase.duration) / own)  # type: ignore[arg-type]
-            if count < 1:
-                raise ModelError(f"{where}: it has {count} nodes, expected one at least")
-        else:
-            raise ModelError(f"phase {k} is {phase!r}, expected a Phase or an Impact")
-        spans.append((len(steps), len(steps) + count))
-        steps += [own] * count
-    return spans, steps
-
-
 def names_of(terms: TermSet) -> str:
     return ", ".join(terms.places)
-
-
-def solver_of(dynamics: ConstrainedDynamics) -> str:
-    """The method's name, as kernels of nodes know it."""
-    name = SOFT.get(dynamics.method, dynamics.method)
-    if any(constraint.joint_b > 0 for constraint in dynamics.constraints) and name == "constrained_aba":
-        name = "loop_aba"
-    if name not in SOLVERS:
-        raise ModelError(f"ShootingProblem: unknown method {name!r}, expected one of {', '.join(SOLVERS)}")
-    return name
-
-
-def unique(terms: Sequence[Term]) -> list[Term]:
-    """Each term once, by its name; weights and references may differ from phase to phase, nothing else."""
-    found: dict[str, Term] = {}
-    for term in terms:
-        if not isinstance(term, Term):
-            raise ModelError(f"ShootingProblem: a term is {term!r}, expected one of saltus.ocp.terms")
-        first = found.setdefault(term.name, term)
-        for each in fields(term):
-            if each.name not in ("weight", "reference") and (
-                type(first) is not type(term) or repr(getattr(first, each.name)) != repr(getattr(term, each.name))
-            ):
-                raise ModelError(
-                    f"term {term.name!r}: two have this name and differ in {each.name!r}, expected two names"
-                )
-    return list(found.values())

@@ -93,6 +93,7 @@ class TermSet:
             "ntb": len(self.bodies), "nact": len(self.motors), "ndata": DATA + len(self.contacts) + nterm + nref,
             "nx": self.model.nq + nv, "ndx": 2 * nv, "nall": 2 * nv + len(self.motors),
             "nhh": (2 * nv + len(self.motors)) ** 2, "nrep": REPORT, "napart": nv, "nslide": nv,
+            "nrkq": self.model.nq, "nrkv": nv,
             "nown": max([0, *(term.size for term in self.own)]), "nturn": sum(size**2 for _, size in self.turns),
         }  # fmt: skip
 
@@ -337,7 +338,7 @@ def named(*names: str) -> dict[str, type | None]:
 
 TERMS = Part(
     ("nterm", "nrow", "nref", "ncol", "ntb", "nact", "ndata", "nx", "ndx", "nall", "nhh", "nrep",
-     "napart", "nslide", "nturn", "nown"),
+     "napart", "nslide", "nturn", "nown", "nrkq", "nrkv"),
     Layout(
         one=named("term_masses", "term_speeds", "term_spins"),
         nterm=named(
@@ -360,5 +361,5 @@ TERMS = Part(
     lambda problem, ints, reals: problem.term_set.fill(ints, reals),
 )  # fmt: skip
 """Numbers of terms, rows, reference numbers, columns, bodies, motors, numbers of a node, and of (x), (dx), (dx, u);
-`napart`, `nslide` are nv, for workspaces that lie in one piece; `nturn`: numbers in the blocks of joints that
-turn, which begin at `turn_at` (-1: none)."""
+`napart`, `nslide`, `nrkv` are nv, `nrkq` is nq, for workspaces that lie in one piece; `nturn`: numbers in the blocks of
+joints that turn, which begin at `turn_at` (-1: none)."""
