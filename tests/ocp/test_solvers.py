@@ -75,6 +75,26 @@ def test_the_unicycle(solver):
     assert np.allclose(log.ffeas[0], 3.107, rtol=1e-3) and (log.ffeas[1:] == 0).all()
 
 
+CROCODDYL = [
+    (8, 312.71804691691847, 8), (8, 1059.5612994338908, 8), (33, 1996.7213231328487, 43), (11, 4680.596357221527, 10),
+    (87, 1958.943112534954, 87), (52, 3433.4878496588826, 51), (50, 1293.3665340106838, 48), (15, 6215.26567196823, 15),
+]  # fmt: skip
+"""What its 3.2.0 needs for these unicycles: iterations of FDDP, the cost, iterations of DDP."""
+
+
+def test_iterations_are_those_of_crocoddyl():
+    """Short steps, long ways: the same line search, the same regularisation."""
+    draw = np.random.default_rng(0)
+    for infeasible, cost, feasible in CROCODDYL:
+        x0 = draw.normal(size=3) * [2, 2, 3]
+        xs = np.array([draw.normal(size=3) for _ in range(31)])
+        us = np.array([draw.normal(size=2) for _ in range(30)])
+        for solver, iterations in ((FDDP, infeasible), (DDP, feasible)):
+            result = solver(Unicycle(x0, 30)).solve(xs, us)
+            assert result.solved and abs(result.iterations - iterations) <= 1
+            assert result.cost == pytest.approx(cost, rel=1e-10)
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_bounds(seed):
     """Linear problems with bounds: one quadratic program, which BoxKKT solves with all nodes at once."""

@@ -7,8 +7,8 @@ identity and B is h times it. With V in blocks of q and v,
 
     F'V F = G'(S G + N'E') + E (N G + A'V_qq A E'),    R = [B' I] V = [R_q R_v],   S = R_q B + R_v,   N' = R_q A
 
-S is symmetric. The large products are with (nv, 2 nv + nu), not with (2 nv, 2 nv + nu). G are the lower rows of F. Nodes
-that are no such steps (impacts) go the general way.
+and F'V_x = G'(B'V_q + V_v) + E A'V_q. S is symmetric. The large products are with (nv, 2 nv + nu), not with (2 nv,
+2 nv + nu), and of F only its lower rows, G, are read. Nodes that are no such steps (impacts) go the general way.
 
 | symbol | code | shape (rows of `our` numbers) |
 |---|---|---|
@@ -29,7 +29,17 @@ from saltus.kernel import Layout, Part, Quad, Tables, declare, four, kernel, ld,
 from saltus.model.tree import CONFIGURATIONS
 from saltus.ocp.horizon import HORIZON, quads
 from saltus.ocp.products import add_multiple, add_square, block, copy_row, multiply
-from saltus.ocp.riccati import ANSWER, BOUNDS, EXPANSION, NODES, WORK, dense_product, make_backward
+from saltus.ocp.riccati import (
+    ANSWER,
+    BOUNDS,
+    EXPANSION,
+    NODES,
+    WORK,
+    Products,
+    dense_product,
+    dense_slope,
+    make_backward,
+)
 
 
 def measure_blocks(horizon: Any) -> Mapping[str, int]:
@@ -169,7 +179,44 @@ def euler_product(tree, t, w, extra):
         add_configurations(tree, t, V, A, wide_A, R, H)
 
 
-_euler, _euler_boxed = make_backward(False, euler_product), make_backward(True, euler_product)
+@kernel
+def lower_rows(tree, t, extra):
+    return 0 if extra[3][t] == 0 else tree.on // 2
+
+
+@kernel
+def euler_slope(tree, t, Vx, g, w, extra):
+    """G'(B'V_q + V_v) + E A'V_q"""
+    A, B, h, steps = extra
+    if steps[t] == 0:
+        dense_slope(tree, t, Vx, g, w, None)
+    else:
+        nv, mr, width = tree.on // 2, tree.om, tree.ow
+        G, y, z, there, o = (
+            tail(w.dynamics, nv * width),
+            tail(w.halves, 0),
+            tail(w.halves, nv),
+            2 * nv * (t + 1),
+            zero(Vx),
+        )
+        for i in range(nv):
+            along = ld(Vx, there + i)
+            y[i], z[i] = ld(Vx, there + nv + i) + along * ld(h, t), along
+        for k in range(tree.obn):
+            first, size, place = tree.block_first[k], tree.block_size[k], t * tree.obb + tree.block_place[k]
+            for i in range(size):
+                x, turned = ld(Vx, there + nv + first + i), o
+                for j in range(size):
+                    along = ld(Vx, there + first + j)
+                    x, turned = x + along * ld(B, place + j * size + i), turned + along * ld(A, place + j * size + i)
+                y[first + i], z[first + i] = x, turned
+        for i in range(nv):
+            add_multiple(g, G, i * width, ld(y, i), width)
+            g[mr + i] += ld(z, i)
+
+
+STEPS = Products(lower_rows, euler_slope, euler_product)
+_euler, _euler_boxed = make_backward(False, STEPS), make_backward(True, STEPS)
 
 
 @declare(EULER_TABLES, inputs=EXPANSION | EULER, outputs=ANSWER, work=EULER_WORK, unchecked=NODES)

@@ -28,6 +28,9 @@ controls are at their bounds; Crocoddyl's leaves out those that are held.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
 from saltus.control.cholesky import dot, factor, solve_lower, solve_upper
 from saltus.kernel import Layout, Quad, declare, fabs, kernel, ld, less, lift, maximum, select, some, st, tail, zero
 from saltus.ocp.box_qp import HUGE, POSITIVE, hold, solve_box
@@ -67,14 +70,15 @@ def vector(tree, w, k):
 
 
 @kernel
-def gather(tree, t, Fx, Fu, Lx, Lu, Lxx, Lxu, Luu, controlled, w):
-    """[F_u F_x], L_zz and L_z of node t in rows of quads."""
+def gather(tree, t, first, Fx, Fu, Lx, Lu, Lxx, Lxu, Luu, controlled, w):
+    """[F_u F_x] from row `first` on, L_zz and L_z of node t in rows of quads."""
     n, m, nr, mr, width = tree.on, tree.ou, tree.our, tree.om, tree.ow
     F, H, g, o = tail(w.dynamics, 0), tail(w.hessian, 0), vector(tree, w, SLOPE), zero(Fx)
     acts = ld(controlled, t)
-    for i in range(n):
+    for i in range(first, n):
         copy_row(Fu, (t * n + i) * m, F, i * width, m, mr, acts)
         copy_row(Fx, (t * n + i) * n, F, i * width + mr, n, width - mr, None)
+    for i in range(n):
         copy_row(Lxx, (t * n + i) * n, H, (mr + i) * width + mr, n, width - mr, None)
         copy_row(Lxx, 0, H, (mr + i) * width + mr // 8 * 8, 0, mr % 8, None)  # what blocks reach beyond the diagonal
     for i in range(mr + n, mr + nr):
@@ -159,8 +163,20 @@ def keep_value(tree, t, H, start, row, preg, g, gaps, Vx, Vxx, Vf, w):
     return dot(f, g, nr), dot(f, push, nr), largest_part
 
 
-def make_backward(boxed, product):
-    """The kernel of a backward pass. `product(tree, t, w, extra)` adds F' V_xx F to `hessian`."""
+class Products(NamedTuple):
+    """How dynamics enter, by the node t and what an algorithm knows of it beside Fx and Fu (`extra`)."""
+
+    first: Callable[..., Any]
+    """(tree, t, extra) -> the first row of F that is needed."""
+    slope: Callable[..., Any]
+    """(tree, t, Vx, g, w, extra): g += F' V_x of node t + 1."""
+    curvature: Callable[..., Any]
+    """(tree, t, w, extra): `hessian` += F' V_xx F."""
+
+
+def make_backward(boxed, products):
+    """The kernel of a backward pass."""
+    first_row, add_slope, add_curvature = products
 
     @kernel
     def backward(
@@ -170,7 +186,7 @@ def make_backward(boxed, product):
         n, m, nr, mr, width = tree.on, tree.ou, tree.our, tree.om, tree.ow
         o, last = zero(Fx), tree.ot
         preg, dreg = ld(regularisation, 0), ld(regularisation, 1)
-        F, H, g, feed = tail(w.dynamics, 0), tail(w.hessian, 0), vector(tree, w, SLOPE), vector(tree, w, FEED)
+        H, g, feed = tail(w.hessian, 0), vector(tree, w, SLOPE), vector(tree, w, FEED)
         gx, inverse = tail(g, mr), vector(tree, w, INVERSE)
         failed = lift(-1.0, o)
         copy_row(Lx, last * n, g, mr, n, width - mr, None)
@@ -182,10 +198,9 @@ def make_backward(boxed, product):
         for t in range(last - 1, -1, -1):
             if not some(less(failed, 0.0)):
                 break
-            gather(tree, t, Fx, Fu, Lx, Lu, Lxx, Lxu, Luu, controlled, w)
-            for i in range(n):
-                add_multiple(g, F, i * width, ld(Vx, (t + 1) * n + i), width)
-            product(tree, t, w, extra)
+            gather(tree, t, first_row(tree, t, extra), Fx, Fu, Lx, Lu, Lxx, Lxu, Luu, controlled, w)
+            add_slope(tree, t, Vx, g, w, extra)
+            add_curvature(tree, t, w, extra)
             for i in range(m):
                 H[i * width + i] += dreg
             if boxed:
@@ -237,6 +252,18 @@ def make_backward(boxed, product):
 
 
 @kernel
+def every_row(tree, t, extra):
+    return 0
+
+
+@kernel
+def dense_slope(tree, t, Vx, g, w, extra):
+    F, n, width = tail(w.dynamics, 0), tree.on, tree.ow
+    for i in range(n):
+        add_multiple(g, F, i * width, ld(Vx, (t + 1) * n + i), width)
+
+
+@kernel
 def dense_product(tree, t, w, extra):
     """F' V_xx F with V_xx F in between."""
     n, nr, mr, width = tree.on, tree.our, tree.om, tree.ow
@@ -245,7 +272,8 @@ def dense_product(tree, t, w, extra):
     add_square(F, width, P, width, 0, mr + nr, n, tail(w.hessian, 0), width)
 
 
-_dense, _dense_boxed = make_backward(False, dense_product), make_backward(True, dense_product)
+DENSE = Products(every_row, dense_slope, dense_product)
+_dense, _dense_boxed = make_backward(False, DENSE), make_backward(True, DENSE)
 
 
 @declare(HORIZON_TABLES, inputs=EXPANSION, outputs=ANSWER, work=WORK, unchecked=NODES)

@@ -404,7 +404,8 @@ class Solver:
             return f"no step is good enough{where}, even with the largest regularisation"
         words = f"node {node}{where}: its derivatives are not finite"
         if status == OCPStatus.REGULARISATION:
-            words = f"node {node}{where}: Q_uu is not positive definite, or V not finite, even with the largest regularisation"
+            why = "Q_uu is not positive definite, or V not finite"
+            words = f"node {node}{where}: {why}, even with the largest regularisation"
         blame = getattr(self.problem, "blame", None)
         if blame is not None:
             place = np.unravel_index(first, self.batch) if self.batch else ()
