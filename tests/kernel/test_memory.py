@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 import saltus as sl
-from saltus.kernel import ALGORITHMS, Algorithm, Layout, ld, st, zero
+from saltus.kernel import ALGORITHMS, Algorithm, Layout, kernel, ld, st, within, zero
 from saltus.kernel.poison import POISONED
 from saltus.kernel.target import packet
 from saltus.spatial.algebra import Motion, Vec3
@@ -269,3 +269,36 @@ def test_a_workspace_of_one_record() -> None:
     v = np.random.default_rng(0).normal(size=(20, MODEL.nv))
     assert np.allclose(total.call(MODEL, (v[0],)), v[0].sum())
     assert np.allclose(total.call(MODEL, (v,))[:, 0], v.sum(1))
+
+
+def test_a_workspace_within_another() -> None:
+    """Names that both have do not meet: interpreted, for one sample, and for batches."""
+    from saltus.model.tree import algorithm
+
+    inner = Layout(nv={"kept": None}, one={"sum": Vec3})
+    work = Layout(nv={"sum": None}).extended(**inner.prefixed("i_"))
+
+    @kernel
+    def collect(tree, v, w):  # type: ignore[no-untyped-def]
+        w.sum[0] = Vec3(zero(v), zero(v), zero(v))
+        for k in range(tree.nv):
+            w.kept[k] = 2.0 * ld(v, k)
+            w.sum[0] = w.sum[0] + Vec3(w.kept[k], zero(v), zero(v))
+        return w.sum[0].x
+
+    @algorithm(inputs={"v": "nv"}, outputs={"total": "1"}, work=work)
+    def total(tree, v, w, total):  # type: ignore[no-untyped-def]
+        for k in range(tree.nv):
+            w.sum[k] = 3.0 * ld(v, k)
+        twice = collect(tree, v, within(w, "i_"))
+        st(total, 0, w.sum[0] + twice + within(w, "i_").kept[0])
+
+    ALGORITHMS.remove(total)
+    v = np.random.default_rng(0).normal(size=(20, MODEL.nv))
+    right = 5.0 * v[:, 0] + 2.0 * v.sum(1)
+    assert np.allclose(total.call(MODEL, (v[0],)), right[0])
+    assert np.allclose(total.call(MODEL, (v,))[:, 0], right)
+    numbers = [0.0] * work.length({"nv": MODEL.nv})
+    found, tree = [0.0], type("Tree", (), {"nv": MODEL.nv})
+    total.kernel(tree, v[0].tolist(), work.view(numbers, {"nv": MODEL.nv}), found)
+    assert np.allclose(found, right[0])
