@@ -153,6 +153,7 @@ __all__ = [
     "CenterOfMassDerivatives",
     "CenterOfMassTask",
     "CentroidalMomentumDerivatives",
+    "Command",
     "ConstrainedDerivatives",
     "ConstrainedDynamics",
     "Constraint",

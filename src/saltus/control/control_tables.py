@@ -10,7 +10,7 @@ import numpy as np
 
 from saltus.arrays import Array
 from saltus.constraints.constraint import Constraint
-from saltus.constraints.tables import CONSTRAINTS, MOVERS, ConstrainedModel
+from saltus.constraints.tables import CONSTRAINTS, ConstrainedModel
 from saltus.control.interior_point import program_sizes
 from saltus.control.task_rows import TASK_TABLES
 from saltus.control.task_tables import TASKS, TaskSet
@@ -118,7 +118,7 @@ canonical frame; `point_axes`: tangents and normal as columns, in the world. `li
 and the coordinate of joints with limits `low`, `high` and `fastest`."""
 
 CONTROL_TABLES = Tables(
-    [*TASK_TABLES.parts[:1], CONSTRAINTS, MOVERS, TASKS, CONTROL],
+    [*TASK_TABLES.parts[:1], CONSTRAINTS, TASKS, CONTROL],
     TASK_TABLES.configurations,
     TASK_TABLES.extent,
     TASK_TABLES.varied,
