@@ -130,7 +130,7 @@ NO_GAIN = 1e-18
 CANCELLED = 1e-4
 """How much of what cancels in a slope counts as what is there."""
 
-PLACE, STEP, SLOPE, LINEAR, PULL, PULL_STEP, REST, INVERSE, COST, CHANGE, VECTORS = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10
+PLACE, STEP, SLOPE, LINEAR, PULL, PULL_STEP, REST, INVERSE, COST, CHANGE, SCALED, VECTORS = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 14
 
 PROGRAM = Layout(
     one={"unit": None, "base": None, "base_cost": None, "trifle": None},
@@ -609,7 +609,7 @@ def assemble(p, n, nf, nc, first, size, nb, added, alone, turned):
             add(K, min(a, b) * size + max(a, b), B.xy * is_open)
             add(K, min(a, z) * size + max(a, z), B.xz * is_open)
             add(K, min(b, z) * size + max(b, z), B.yz * is_open)
-    factor(K, size, first, size, vector(p, INVERSE, size), LEAST)
+    factor(K, size, first, size, vector(p, INVERSE, size), LEAST, vector(p, SCALED, size))
 
 
 @kernel
