@@ -14,7 +14,8 @@ What is returned is x, with y and z = rho u: x may lie outside of cones and boun
 
     Q x + c + A'y + z = rho (s - s_before)
 
-It is solved if all that x, y and z miss is within the tolerance, not x - s alone, which is small wherever rho is large.
+Iterations end where x - s and what s has moved are within the tolerance, as they are, and all that x, y and z miss is, as
+shares: x - s alone is small wherever rho is large. The last decides whether it is solved.
 O((n + m)^3 / 6), and O((n + m)^2) an iteration.
 
 | paper | code | what | shape |
@@ -39,9 +40,10 @@ from saltus.control.optimality import (
     add_row,
     conclude,
     contradicts,
+    find_largest,
     find_missed,
     mark_cones,
-    parts,
+    row_missed,
     row_times,
 )
 from saltus.control.quadratic_program import PROBLEM, TABLES
@@ -57,8 +59,8 @@ from saltus.kernel import (
     minimum,
     select,
     some,
+    sqrt,
     st,
-    tail,
     ticks,
     zero,
 )
@@ -90,7 +92,7 @@ LEAST = 1e-14
         sn_pulled={"pulled": None},
         sn_z={"change_z": None},
         sm={"change_y": None},
-        sn_split={"split": None, "pulled_by": None, "position": int},
+        sn_split={"split": None, "pulled_by": None, "off": None, "moved": None, "position": int},
     ),
     double_only=True,
 )
@@ -111,12 +113,12 @@ def _admm(tree, options, Q, c, A, b, friction, lower, upper, limits, start_x, st
     count, late, left, largest, empty = o, o, o, o, o
     iteration, last = 0, options[0] + 0
     while True:
-        meet_equalities(w, n, m, rho, Q, c, A, b, x, y, going)
-        meet_limits(w, n, nc, rho, cones, friction, lower, upper, x, z, going)
+        equalities = meet_equalities(w, n, m, rho, Q, c, A, b, x, y, going)
+        apart = meet_limits(w, n, nc, rho, cones, friction, lower, upper, x, z, going)
         for j in range(n):
             st(w.slope, j, ld(c, j) + ld(w.bent, j) + ld(w.pulled, j) + ld(z, j))
-        left, largest, empty = find_missed(w, n, m, nc, cones, c, A, b, friction, lower, upper, x, z, report)
-        going = select(less(tolerance, left), going, o)
+        left, largest, empty = find_missed(w, n, nc, cones, c, equalities, friction, lower, upper, x, z, report)
+        going = select(less(tolerance, maximum(left, apart)), going, o)
         if iteration < last and allowed > 0 and ticks() - begun > allowed:
             late, last = going, iteration
         if iteration == last or not some(less(0.5, going)):
@@ -186,30 +188,32 @@ def meet_equalities(w, n, m, rho, Q, c, A, b, x, y, going):
             change = select(moves, ld(w.right, first + i), zero(y))
             y[i] = ld(y, i) + change
             st(w.change_y, i, ld(w.change_y, i) + change)
-        share = find_products(w, n, m, Q, A, b, x, y)
+        equal, share = find_products(w, n, m, Q, A, b, x, y)
         repeats = repeats + 1
         if repeats == REPEATS or not some(less(EXACT, share * going)):
-            break
+            return equal, share
 
 
 @kernel
 def find_products(w, n, m, Q, A, b, x, y):
-    """Q x, A'y, and b - A x where it is a right side; the largest of it as a share of what it is made of."""
-    share, first = zero(A), padded(n)
+    """Q x, A'y, and b - A x where it is a right side; the largest of it, as it is and as a share."""
+    equal = share = zero(A)
+    first, largest = padded(n), find_largest(x, n)
     for j in range(n):
         st(w.bent, j, row_times(Q, j, n, x))
         st(w.pulled, j, zero(A))
     for i in range(m):
-        row, size = parts(tail(A, i * n), x, n)
-        st(w.right, first + i, ld(b, i) - row)
-        share = maximum(share, fabs(ld(b, i) - row) / (maximum(size, fabs(ld(b, i))) + 1e-30))
+        rest, part = row_missed(A, i, n, b, x, largest)
+        st(w.right, first + i, rest)
+        equal, share = maximum(equal, fabs(rest)), maximum(share, part)
         add_row(A, i, n, ld(y, i), w.pulled)
-    return share
+    return equal, share
 
 
 @kernel
 def meet_limits(w, n, nc, rho, cones, friction, lower, upper, x, z, going):
-    """(6b) to (6d): s, u and z of lanes that are going."""
+    """(6b) to (6d): s, u and z of lanes that are going. How far x is from s, or s from where it was."""
+    off = moved = zero(x)
     for j in range(n):
         if w.position[j] == 0:
             at = ld(x, j) + w.pulled_by[j]
@@ -221,11 +225,16 @@ def meet_limits(w, n, nc, rho, cones, friction, lower, upper, x, z, going):
         split(w, a, at.x, force.x, rho, z, going)
         split(w, e, at.y, force.y, rho, z, going)
         split(w, j, at.z, force.z, rho, z, going)
+    for j in range(n):
+        off, moved = off + w.off[j] * w.off[j], moved + w.moved[j] * w.moved[j]
+    return sqrt(maximum(off, moved))
 
 
 @kernel
 def split(w, j, at, nearest, rho, z, going):
+    """A variable at x + u, whose copy is to be at `nearest`."""
     moves, pull = less(0.5, going), at - nearest
-    st(w.change_z, j, rho * (pull - w.pulled_by[j]))
+    w.off[j], w.moved[j] = pull - w.pulled_by[j], nearest - w.split[j]
+    st(w.change_z, j, rho * w.off[j])
     w.split[j], w.pulled_by[j] = select(moves, nearest, w.split[j]), select(moves, pull, w.pulled_by[j])
     z[j] = rho * w.pulled_by[j]

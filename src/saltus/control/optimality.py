@@ -24,6 +24,9 @@ from saltus.kernel import Quad, fabs, kernel, ld, less, lift, maximum, minimum, 
 AWAY = 1e3
 """How much further than the point at hand, at least, a point would have to be that meets contradictions."""
 
+VANISHING = 1e-6
+"""The share of the largest variable below which others are nothing: rows of these alone have only rounding to show."""
+
 
 @kernel
 def mark_cones(w, n, nc, cones):
@@ -35,21 +38,16 @@ def mark_cones(w, n, nc, cones):
 
 
 @kernel
-def find_missed(w, n, m, nc, cones, c, A, b, friction, lower, upper, x, z, report):
-    """Residuals. The largest of them as a share of its equation; the largest variable; 1 of what is no problem, else 0."""
-    o = zero(A)
+def find_missed(w, n, nc, cones, c, equalities, friction, lower, upper, x, z, report):
+    """Residuals. The largest of them as a share of its equation; the largest variable; 1 of what is no problem, else 0.
+    `equalities`: what is left of them, the largest, as it is and as a share."""
+    (equal, share), o, largest = equalities, zero(x), find_largest(x, n)
     one = lift(1.0, o)
-    equal = share = o
-    for i in range(m):
-        row, size = parts(tail(A, i * n), x, n)
-        row = row - ld(b, i)
-        equal, share = maximum(equal, fabs(row)), maximum(share, fabs(row) / (maximum(size, fabs(ld(b, i))) + 1e-30))
-    steep, most, largest = o, lift(1e-30, o), lift(1e-30, o)
+    steep, most = o, lift(1e-30, o)
     value, bent_work, work = o, o, o
     for j in range(n):
         steep, inner = maximum(steep, fabs(w.slope[j])), maximum(fabs(ld(c, j)), fabs(ld(w.bent, j)))
         most = maximum(maximum(most, inner), maximum(fabs(ld(z, j)), fabs(ld(w.pulled, j))))
-        largest = maximum(largest, fabs(ld(x, j)))
         curved, linear = ld(x, j) * ld(w.bent, j), ld(x, j) * ld(c, j)
         value, bent_work, work = value + 0.5 * curved + linear, bent_work + fabs(curved), work + fabs(linear)
     gap = beyond = outside = empty = o
@@ -166,18 +164,43 @@ def add_row(A, i, n, factor, x):
 
 
 @kernel
-def parts(x, y, n):
-    """x . y, and the root of the sum of the squares of what it is made of."""
-    o, end = zero(x), n // 4 * 4
-    found, squares = quad(x, o, o, o, o), quad(x, o, o, o, o)
+def find_largest(x, n):
+    largest = lift(1e-30, zero(x))
+    for j in range(n):
+        largest = maximum(largest, fabs(ld(x, j)))
+    return largest
+
+
+@kernel
+def equalities_missed(n, m, A, b, x):
+    """What is left of them, the largest, as it is and as a share."""
+    equal = share = zero(A)
+    largest = find_largest(x, n)
+    for i in range(m):
+        rest, part = row_missed(A, i, n, b, x, largest)
+        equal, share = maximum(equal, fabs(rest)), maximum(share, part)
+    return equal, share
+
+
+@kernel
+def row_missed(A, i, n, b, x, largest):
+    """b - A x of a row, and its size as a share of the row's: the root of the sum of the squares of what A x is made of, or
+    b; of a row that all variables nearly vanish from, a little of what the largest of them would make of it."""
+    o, first, end = zero(A), i * n, n // 4 * 4
+    none = quad(A, o, o, o, o)
+    found, squares, entries = none, none, none
     for j in range(0, end, 4):
-        part = ld(x, j, Quad) * ld(y, j, Quad)
-        found, squares = found + part, squares + part * part
-    rest, square = total(found), total(squares)
+        entry = ld(A, first + j, Quad)
+        part = entry * ld(x, j, Quad)
+        found, squares, entries = found + part, squares + part * part, entries + entry * entry
+    value, square, whole = total(found), total(squares), total(entries)
     for j in range(end, n):
-        part = ld(x, j) * ld(y, j)
-        rest, square = rest + part, square + part * part
-    return rest, sqrt(square)
+        entry = ld(A, first + j)
+        part = entry * ld(x, j)
+        value, square, whole = value + part, square + part * part, whole + entry * entry
+    rest, least = ld(b, i) - value, VANISHING * largest
+    size = maximum(sqrt(maximum(square, least * least * whole)), fabs(ld(b, i)))
+    return rest, fabs(rest) / (size + 1e-30)
 
 
 @kernel

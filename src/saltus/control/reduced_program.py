@@ -26,7 +26,17 @@ from saltus.control.interior_point import (
     minimise,
     vector,
 )
-from saltus.control.optimality import AWAY, add_row, along, conclude, contradicts, find_missed, mark_cones, row_times
+from saltus.control.optimality import (
+    AWAY,
+    add_row,
+    along,
+    conclude,
+    contradicts,
+    equalities_missed,
+    find_missed,
+    mark_cones,
+    row_times,
+)
 from saltus.control.quadratic_program import PROBLEM, TABLES
 from saltus.control.reduction import (
     REDUCTION,
@@ -101,7 +111,8 @@ def _reduced_program(
     share_slope(w, n, m, steps, operations, alone, first, size, A, c, y, z, tolerance)
     st(report, 0, count)
     mark_cones(w, n, nc, cones)
-    left, largest, empty = find_missed(w, n, m, nc, cones, c, A, b, friction, lower, upper, x, z, report)
+    equalities = equalities_missed(n, m, A, b, x)
+    left, largest, empty = find_missed(w, n, nc, cones, c, equalities, friction, lower, upper, x, z, report)
     sure = zero(Q)
     failed = select(less(left, tolerance), sure, 1.0 + sure)
     if some(less(0.5, failed)):
