@@ -72,7 +72,7 @@ START = 1e-5
 GIVE = 1e-10
 """delta, as a share of A Q^-1 A', of which only diagonals are looked at."""
 
-EXACT, REPEATS = 1e-12, 6
+EXACT, REPEATS = 1e-14, 4
 """What may be left of equalities, as a share of what they are made of; how often, at most, it is taken off."""
 
 LEAST = 1e-14
