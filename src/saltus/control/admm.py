@@ -2,7 +2,7 @@
 
     minimise 1/2 x'Qx + c'x    subject to    A x = b,  |(x_fx, x_fy)| <= mu x_fz,  lower <= x <= upper
 
-x meets the equalities, its copy s cones and bounds, and multipliers rho u pull both together:
+x meets the equalities, its copy s cones and bounds, and multipliers rho u pull both together. One after the other:
 
     | Q + rho  A' | | x |   | rho (s - u) - c |
     | A        0  | | y | = | b               |,      s = P(x + u),      u = u + x - s
@@ -10,25 +10,26 @@ x meets the equalities, its copy s cones and bounds, and multipliers rho u pull 
 The matrix is factored once. Rows of A may depend on each other: in the place of 0 stands -delta, small and by the size of
 each row, and what that leaves of A x - b is taken off by repeating the step, a proximal method on y. So the matrix is
 quasidefinite, with factors in any order (cholesky.py), and equalities hold at every iterate. P is exact (cones.py).
-What is returned is x, with y and z = rho u: x may lie outside of cones and bounds, u is a normal of them at s, and
+
+What is returned is x, with y and z = rho u: x may lie outside of cones and bounds, u is their normal at s, and
 
     Q x + c + A'y + z = rho (s - s_before)
 
-Iterations end where x - s and what s has moved are within the tolerance, as they are, and all that x, y and z miss is, as
-shares: x - s alone is small wherever rho is large. The last decides whether it is solved.
-O((n + m)^3 / 6), and O((n + m)^2) an iteration.
+A start x, z is x, s = x and u = z / rho. Iterations are counted as in the reference, from 0, and end where x - s and what s
+has moved are within the tolerance, as they are, and all that x, y and z miss is, as shares (optimality.py): x - s alone is
+small wherever rho is large. The shares decide whether it is solved. O((n + m)^3 / 6), and O((n + m)^2) an iteration.
 
 | paper | code | what | shape |
 |---|---|---|---|
 | x, nu | `x`, `y` | | n, m |
 | x bar | `split` | s | n |
-| w | `pulled_by` | u | n |
+| w | `gathered` | u, the sum of x - s | n |
 | (7) | `system`, `inverse` | factors of the matrix | N N, N = padded(n) + padded(m) |
 | | `right` | its right side, less what x and y make of it; then their changes | N |
 | | `change_y`, `change_z` | of the last iteration: where nothing is feasible they grow, and prove it | m, n |
 
 Reference: B. Acosta, FCCQP: A whole-body QP with full friction cone constraints (2024), equations 5 to 9 and algorithm 1.
-Its start without another, the least cost where A x = b alone, here also costs a little of rho |x|^2 / 2: Q may be singular.
+Without a start, x is what costs least where A x = b, as there, but for a little of rho |x|^2 / 2: Q may be singular.
 """
 
 from __future__ import annotations
@@ -92,7 +93,7 @@ LEAST = 1e-14
         sn_pulled={"pulled": None},
         sn_z={"change_z": None},
         sm={"change_y": None},
-        sn_split={"split": None, "pulled_by": None, "off": None, "moved": None, "position": int},
+        sn_split={"split": None, "gathered": None, "off": None, "moved": None, "position": int},
     ),
     double_only=True,
 )
@@ -139,7 +140,7 @@ def begin(w, n, m, rho, start_x, start_z, x, y):
         at, pull = o, o
         if start_x is not None:
             at, pull = ld(start_x, j) + o, ld(start_z, j) / rho
-        x[j], w.split[j], w.pulled_by[j] = at, at, pull
+        x[j], w.split[j], w.gathered[j] = at, at, pull
     for i in range(m):
         y[i] = o
     for k in range(padded(n) + padded(m)):
@@ -178,7 +179,7 @@ def meet_equalities(w, n, m, rho, Q, c, A, b, x, y, going):
         st(w.change_y, i, zero(y))
     while True:
         for j in range(n):
-            pull = rho * (ld(x, j) - w.split[j] + w.pulled_by[j])
+            pull = rho * (ld(x, j) - w.split[j] + w.gathered[j])
             st(w.right, j, -(ld(c, j) + ld(w.bent, j) + ld(w.pulled, j) + pull))
         solve_lower(w.system, size, size, w.inverse, w.right)
         solve_upper(w.system, size, size, w.inverse, w.right)
@@ -216,11 +217,11 @@ def meet_limits(w, n, nc, rho, cones, friction, lower, upper, x, z, going):
     off = moved = zero(x)
     for j in range(n):
         if w.position[j] == 0:
-            at = ld(x, j) + w.pulled_by[j]
+            at = ld(x, j) + w.gathered[j]
             split(w, j, at, minimum(maximum(at, ld(lower, j)), ld(upper, j)), rho, z, going)
     for k in range(nc):
         a, e, j = cones[3 * k], cones[3 * k + 1], cones[3 * k + 2]
-        at = Vec3(ld(x, a) + w.pulled_by[a], ld(x, e) + w.pulled_by[e], ld(x, j) + w.pulled_by[j])
+        at = Vec3(ld(x, a) + w.gathered[a], ld(x, e) + w.gathered[e], ld(x, j) + w.gathered[j])
         force = projected(ld(friction, k), ld(lower, j), ld(upper, j), at)
         split(w, a, at.x, force.x, rho, z, going)
         split(w, e, at.y, force.y, rho, z, going)
@@ -234,7 +235,7 @@ def meet_limits(w, n, nc, rho, cones, friction, lower, upper, x, z, going):
 def split(w, j, at, nearest, rho, z, going):
     """A variable at x + u, whose copy is to be at `nearest`."""
     moves, pull = less(0.5, going), at - nearest
-    w.off[j], w.moved[j] = pull - w.pulled_by[j], nearest - w.split[j]
+    w.off[j], w.moved[j] = pull - w.gathered[j], nearest - w.split[j]
     st(w.change_z, j, rho * w.off[j])
-    w.split[j], w.pulled_by[j] = select(moves, nearest, w.split[j]), select(moves, pull, w.pulled_by[j])
-    z[j] = rho * w.pulled_by[j]
+    w.split[j], w.gathered[j] = select(moves, nearest, w.split[j]), select(moves, pull, w.gathered[j])
+    z[j] = rho * w.gathered[j]
