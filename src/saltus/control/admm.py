@@ -24,7 +24,7 @@ small wherever rho is large. The shares decide whether it is solved. O((n + m)^3
 | x, nu | `x`, `y` | | n, m |
 | x bar | `split` | s | n |
 | w | `gathered` | u, the sum of x - s | n |
-| (7) | `system`, `inverse` | factors of the matrix | N N, N = padded(n) + padded(m) |
+| (7) | `system`, `inverse` | factors of the matrix; `scaled`: what making them takes | N N, N = padded(n) + padded(m) |
 | | `right` | its right side, less what x and y make of it; then their changes | N |
 | | `change_y`, `change_z` | of the last iteration: where nothing is feasible they grow, and prove it | m, n |
 
@@ -88,6 +88,7 @@ LEAST = 1e-14
         ss2={"system": None},
         ss={"inverse": None},
         ss_right={"right": None},
+        ss4={"scaled": None},
         sn={"slope": None},
         sn_bent={"bent": None},
         sn_pulled={"pulled": None},
@@ -166,7 +167,7 @@ def factor_system(w, n, m, rho, Q, A):
                 st(K, j * size + i, entry)
                 give = give + entry * entry / ld(K, j * size + j)
         st(K, i * size + i, select(less(o, give), -GIVE * give, lift(-1.0, o)))
-    factor(K, size, first, size, w.inverse, LEAST)
+    factor(K, size, first, size, w.inverse, LEAST, w.scaled)
 
 
 @kernel

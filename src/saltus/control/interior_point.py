@@ -130,7 +130,8 @@ NO_GAIN = 1e-18
 CANCELLED = 1e-4
 """How much of what cancels in a slope counts as what is there."""
 
-PLACE, STEP, SLOPE, LINEAR, PULL, PULL_STEP, REST, INVERSE, COST, CHANGE, SCALED, VECTORS = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 14
+PLACE, STEP, SLOPE, LINEAR, PULL, PULL_STEP, REST, INVERSE, COST, CHANGE, SCALED = range(11)
+VECTORS = SCALED + 4
 
 PROGRAM = Layout(
     one={"unit": None, "base": None, "base_cost": None, "trifle": None},
