@@ -73,12 +73,12 @@ def _contact_velocities(
     tree, plan, pushed, q, v, held, touch, settings, effort, at, push, tau, kp, kd, target, w, after, way
 ):
     """Velocities after a step whose impulses are known, and the way that it leads. `plan`: law, pushes."""
-    begin_from(tree, held, w)
+    begin_from(tree, held, touch, w)
     begin_step(tree, q, v, settings, tau, target, kp, kd, effort, plan[1], pushed, at, push, w)
     w.origin[0] = w.place[0].p * -1.0
     find_contacts(tree, w)
     first, n, _ = find_rows(tree, q, v, ld(settings, 0), tail(settings, 3), w)
-    recall(tree, first, n, 0, touch, w)
+    recall(first, n, w)
     polish(w, first, n, plan[0])
     add_impulses(tree, n, w)
     for i in range(1, tree.nj):

@@ -4,17 +4,21 @@
 
 Rows come in this order: loops; dry friction; limits of joints that are near; contacts that are near, normal first and then
 two tangents. Each row's column y = U^-1 J^T, on M = U D U^T (ltl.py), is not zero but on the way from its bodies to the
-root: an entry of G is y_i . D^-1 y_j along the shorter of two ways. What is near is the same in all lanes of a packet: rows
-that are far in one of them have rates that no impulse answers.
+root: an entry of G is y_i . D^-1 y_j along the shorter of two ways.
+
+Rows of joints are the same in all lanes of a packet: those that are far in one of them have rates that no impulse answers.
+Of contacts, each lane has its own: rows of a contact that is near in some lanes take in those of contacts that are near in
+others only. So there are about as many as the lane with the most contacts has, and not as all have together.
 
 bias, as a velocity: what a gap allows in one step, and what brings back a share `PULL` of what is lost.
 
 | code | what | shape |
 |---|---|---|
 | `row` | J, then y | nr nv |
-| `last` | the last degree of freedom on a row's way to the root; nv where two ways are joined | nr |
-| `place_of` | of each row, and of each contact's first one, its number among all there are (`nx`) | nr |
-| `slot` | of each contact's first row, which of all possible contacts it is | nr |
+| `last` | the last degree of freedom on a row's way to the root; nv where ways are joined | nr |
+| `place_of` | of each row of a joint, its number among all there are | nr |
+| `slot`, `facing` | of each contact's first row, which of all possible contacts it is, and its normal | nr |
+| `taken` | of each contact's first row, 1 in lanes in which that contact is near, else 0 | nr |
 | `free`, `delassus` | g, G | nr, nr nr |
 """
 
@@ -45,7 +49,7 @@ TOUCHING = 1e-4
 """The same where there is no room for all [m]."""
 
 ROW_WORK = CONTACT_WORK.extended(**ROWS.groups).extended(
-    nr={"last": int, "place_of": int, "slot": int, "softness": None},
+    nr={"last": int, "place_of": int, "slot": None, "facing": Vec3, "taken": None, "softness": None},
     nslot={"near": int},
     nrv={"row": None},
     nv={"speed": None, "pivot_inverse": None},
@@ -110,33 +114,70 @@ def limit_rows(tree, q, v, h, r, w):
 
 @kernel
 def contact_rows(tree, h, first, surface, w):
-    """Where more are near than rows can be, those go first that touch."""
-    r, near, held, most = first + 0, 0, tree.nm + tree.nrub + tree.nlimit, tree.nmost
+    """Where more are near in a lane than it has rows for, those go first that touch."""
+    r, end, near, o, one = first + 0, first + 3 * tree.nmost, 0, lift(0.0, h), lift(1.0, h)
+    count, crowded = o, o
     for s in range(tree.nslot):
         if some(less(w.gap[s], tree.margin[0])):
-            complete(w, s)
-            if some(less(w.gap[s], NEAR + reach_of(tree, w, s, h))):
-                w.near[near], near = s, near + 1
-    crowded = lift(0.0, h)
+            complete(tree, w, s)
+            close = select(less(w.gap[s], NEAR + reach_of(tree, w, s, h)), one, o)
+            if some(less(0.5, close)):
+                w.near[near], near, count = s, near + 1, count + close
+    room = select(less(tree.nmost + 0.5, count), TOUCHING * one, NEAR * one)
     for e in range(near):
         s = w.near[e]
-        if near <= most or some(less(w.gap[s], TOUCHING + reach_of(tree, w, s, h))):
-            if r + 3 > first + 3 * most:
-                crowded = lift(1.0, h)
-            else:
-                add_contact(tree, w, s, r, tree.slot_a[s], tree.slot_b[s], closing_speed(tree, w, s), surface, h)
-                w.place_of[r], w.slot[r] = held + 3 * s, s
+        here = select(less(w.gap[s], room + reach_of(tree, w, s, h)), one, o)
+        if some(less(0.5, here)):
+            add_contact(tree, w, s, r, tree.slot_a[s], tree.slot_b[s], closing_speed(tree, w, s), here, surface, h)
+            p = first + 0
+            while p < r and some(less(1.5, w.taken[p] + here)):
+                p = p + 3
+            if p < r:
+                put_beside(tree, w, r, p, here)
+            elif r < end:
                 r = r + 3
+            else:
+                crowded = maximum(crowded, share_out(tree, w, first, r, here))
     return r, crowded
 
 
 @kernel
-def complete(w, s):
-    """A contact of some lanes is one in all of them: without friction, where it is far."""
+def share_out(tree, w, first, r, here):
+    """The contact at row r to wherever its lanes have room; 1 in those that have none."""
+    for p in range(first, r, 3):
+        fits = here * (1.0 - w.taken[p])
+        put_beside(tree, w, r, p, fits)
+        here = here - fits
+    return here
+
+
+@kernel
+def put_beside(tree, w, r, p, here):
+    """The contact at row r takes the rows from p on, in lanes that are `here` (1 or 0)."""
+    moves, nv = less(0.5, here), tree.nv
+    for d in range(3):
+        for k in range(nv):
+            own, other = (p + d) * nv + k, (r + d) * nv + k
+            st(w.row, own, select(moves, ld(w.row, other), ld(w.row, own)))
+        w.free[p + d] = select(moves, w.free[r + d], w.free[p + d])
+        if w.last[p + d] != w.last[r + d]:
+            w.last[p + d] = nv
+    w.friction[p] = select(moves, w.friction[r], w.friction[p])
+    w.softness[p] = select(moves, w.softness[r], w.softness[p])
+    w.slot[p] = select(moves, w.slot[r], w.slot[p])
+    w.facing[p] = choose(moves, w.facing[r], w.facing[p])
+    w.taken[p] = w.taken[p] + here
+
+
+@kernel
+def complete(tree, w, s):
+    """A contact of some lanes is one in all of them: where it is far, without a normal, so that nothing closes it, and with
+    a gap that rounding does not feel."""
     o, far = zero(w.gap), less(0.5 * FAR, w.gap[s])
-    w.point[s] = choose(far, Vec3(o, o, o), w.point[s])
-    w.normal[s] = choose(far, Vec3(o, o, lift(1.0, o)), w.normal[s])
+    none = Vec3(o, o, o)
+    w.point[s], w.normal[s] = choose(far, none, w.point[s]), choose(far, none, w.normal[s])
     w.grip[s], w.bounce[s] = select(far, o, w.grip[s]), select(far, o, w.bounce[s])
+    w.gap[s] = select(far, tree.margin[0] + o, w.gap[s])
 
 
 @kernel
@@ -152,8 +193,8 @@ def closing_speed(tree, w, s):
 
 
 @kernel
-def add_contact(tree, w, s, r, a, b, closing, surface, h):
-    """The rows of contact s, from r on."""
+def add_contact(tree, w, s, r, a, b, closing, here, surface, h):
+    """The rows of contact s, from r on; `here`: 1 in lanes in which it is near, else 0."""
     o, gap, n, p = lift(0.0, h), w.gap[s], w.normal[s], w.point[s]
     t = tangent(n)
     contact_row(tree, w, r, a, b, n, p)
@@ -165,6 +206,7 @@ def add_contact(tree, w, s, r, a, b, closing, surface, h):
     w.free[r + 1] = rate(tree, w, r + 1, w.speed)
     w.free[r + 2] = rate(tree, w, r + 2, w.speed)
     w.friction[r], w.softness[r] = w.grip[s] * ld(surface, 0), ld(surface, 1) / (h * h)
+    w.slot[r], w.facing[r], w.taken[r] = lift(1.0 * s, h), n, here
     for d in range(3):
         join_ways(tree, w, r + d, a, b)
 
