@@ -61,6 +61,22 @@ def test_in_the_air():
     assert_same(sim, q, v + 0.1, tau)
 
 
+@pytest.mark.parametrize("speed", [1.0, 0.05])
+def test_rebounding(speed):
+    """One foot after the other, within the step, or so slowly that they do so at its start."""
+    dog = standing("quadruped", 200.0, 5.0)[0].model
+    sim = sl.Simulator(dog, sl.Ground(friction=0.7, restitution=0.5), tolerance=1e-12)
+    q, v = dog.reference_configurations["standing"].copy(), np.zeros(dog.nv)
+    q[3:5] = 1e-4 * speed, 1e-3 * speed
+    q[6] = np.sqrt(1.0 - q[3] ** 2 - q[4] ** 2)
+    gaps = sim.contacts(q).gap
+    q[2] += 0.3e-3 * speed - gaps.min()
+    v[2] = -speed
+    after = sim.step(q, v)
+    assert 2 <= after.touching.sum() < 4
+    assert_same(sim, q, v, np.zeros(dog.nv))
+
+
 def test_batch():
     sim, q, v, tau = standing("quadruped", 200.0, 5.0)
     many = v + 0.01 * np.random.default_rng(0).normal(size=(3, 2, v.size))

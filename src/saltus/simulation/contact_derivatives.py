@@ -82,8 +82,8 @@ def _contact_velocities(
     polish(w, first, n, plan[0])
     add_impulses(tree, n, w)
     for i in range(1, tree.nj):
-        find_way(tree, i, w.speed, ld(settings, 0), way)
-        turn_along(tree, i, w.speed, ld(settings, 0), after)
+        find_way(tree, i, w.mean, ld(settings, 0), way)
+        turn_along(tree, i, w.speed, w.mean, ld(settings, 0), after)
 
 
 def differentiate_step(problem: Any, given: dict[str, Any]) -> StepDerivatives:

@@ -12,6 +12,10 @@ others only. So there are about as many as the lane with the most contacts has, 
 
 bias, as a velocity: what a gap allows in one step, and what brings back a share `PULL` of what is lost.
 
+What rebounds does so within the step, at the share `late` of it: before, the robot moves at v_free, then at v+. So the
+motion between impacts is that of semi-implicit Euler, which is leapfrog: to second order, velocities are those at the ends
+of steps, and places those half a step later, across impacts too.
+
 | code | what | shape |
 |---|---|---|
 | `row` | J, then y | nr nv |
@@ -20,6 +24,7 @@ bias, as a velocity: what a gap allows in one step, and what brings back a share
 | `slot`, `facing` | of each contact's first row, which of all possible contacts it is, and its normal | nr |
 | `taken` | of each contact's first row, 1 in lanes in which that contact is near, else 0 | nr |
 | `free`, `delassus` | g, G | nr, nr nr |
+| `late` | the share of the step before the first rebound; 0 where something else is pressed before it | 1 |
 """
 
 from __future__ import annotations
@@ -30,7 +35,7 @@ from saltus.constraints.measure import separation
 from saltus.constraints.system import direction, fill_row, unit_force
 from saltus.kernel import fabs, kernel, ld, less, lift, maximum, minimum, rolled, select, some, st, zero
 from saltus.model.joint_kernels import component
-from saltus.simulation.contact_problem import ROWS
+from saltus.simulation.contact_problem import ENDLESS, ROWS
 from saltus.spatial.algebra import Force, Mat3, Vec3, cross, dot, inverse
 
 PULL = 0.2
@@ -42,6 +47,10 @@ GENTLE = 0.05
 FASTEST = 1.0
 """At which bodies are pushed out of each other, at most [m/s]."""
 
+SLOW = 10.0
+"""What closes at less than so many times what its rate changes by in a step rebounds at the start of the step: it comes to
+rest instead of being shaken by the second order."""
+
 NEAR = 2e-3
 """What is as near as this is looked at, whatever its speed [m, rad]."""
 
@@ -51,6 +60,7 @@ TOUCHING = 1e-4
 ROW_WORK = CONTACT_WORK.extended(**ROWS.groups).extended(
     nr={"last": int, "place_of": int, "slot": None, "facing": Vec3, "taken": None, "softness": None},
     nslot={"near": int},
+    one={"late": None},
     nrv={"row": None},
     nv={"speed": None, "pivot_inverse": None},
 )
@@ -63,6 +73,7 @@ def find_rows(tree, q, v, h, surface, w):
     there are that are no contact, how many in all, and 1 where contacts were left out.
 
     `surface`: by what friction is multiplied, and compliance."""
+    w.late[0] = lift(ENDLESS if tree.nm == 0 else 0.0, h)  # loops would open before the rebound
     first = loop_rows(tree, h, w)
     for n in range(tree.nrub):
         k, most = tree.rubbing[n], tree.dry[n] * h
@@ -72,6 +83,7 @@ def find_rows(tree, q, v, h, surface, w):
         first = first + 1
     first = limit_rows(tree, q, v, h, first, w)
     n, crowded = contact_rows(tree, h, first, surface, w)
+    w.late[0] = select(less(w.late[0], ENDLESS), w.late[0], lift(0.0, h))
     find_delassus(tree, w, first, n)
     return first, n, crowded
 
@@ -108,6 +120,7 @@ def limit_rows(tree, q, v, h, r, w):
             axis_row(tree, w, r, k, sign, tree.nm + tree.nrub + n)
             w.lower[r], w.upper[r] = lift(0.0, h), lift(1e300, h)
             w.free[r] = sign * w.speed[k] + allowed(gap, h)
+            w.late[0] = select(goes_through(gap, h, sign * w.speed[k]), lift(0.0, h), w.late[0])
             r = r + 1
     return r
 
@@ -200,9 +213,11 @@ def add_contact(tree, w, s, r, a, b, closing, here, surface, h):
     contact_row(tree, w, r, a, b, n, p)
     contact_row(tree, w, r + 1, a, b, t, p)
     contact_row(tree, w, r + 2, a, b, cross(n, t), p)
-    bounce = maximum(closing, o) * w.bounce[s]
     u = rate(tree, w, r, w.speed)
-    w.free[r] = u + select(less(o, bounce), bounced(gap, h, u, bounce), allowed(gap, h))
+    bounces = less(o, closing * w.bounce[s])
+    back, share = bounced(gap, h, u, closing, w.bounce[s])
+    w.free[r] = u + select(bounces, back, allowed(gap, h))
+    w.late[0] = select(goes_through(gap, h, u), minimum(w.late[0], select(bounces, share, o)), w.late[0])
     w.free[r + 1] = rate(tree, w, r + 1, w.speed)
     w.free[r + 2] = rate(tree, w, r + 2, w.speed)
     w.friction[r], w.softness[r] = w.grip[s] * ld(surface, 0), ld(surface, 1) / (h * h)
@@ -219,9 +234,22 @@ def allowed(gap, h):
 
 
 @kernel
-def bounced(gap, h, u, bounce):
-    """The same for what rebounds: it comes back at `bounce` in the step in which it would go through."""
-    return select(less(gap + h * u, lift(0.0, h)), -bounce, gap / h)
+def goes_through(gap, h, u):
+    """Whether a gap would be closed in a step."""
+    return less(gap + h * u, lift(0.0, h))
+
+
+@kernel
+def bounced(gap, h, u, closing, restitution):
+    """What a gap adds to the rate of its row where that rebounds in the step in which it would go through, and the share of
+    the step that passes before it. There its rate is `change` times a half further than velocities tell, and the same is
+    true after it."""
+    o, through, change = lift(0.0, h), goes_through(gap, h, u), u + closing
+    fast = less(SLOW * fabs(change), closing)
+    share = select(fast, maximum(gap, o), o) / select(through, -h * u, lift(1.0, h))
+    exact = restitution * (closing - (share + 0.5) * change) + (0.5 - share) * change
+    speed = select(fast, maximum(exact, o), restitution * closing)
+    return select(through, -speed, gap / h), share
 
 
 @kernel

@@ -1,7 +1,7 @@
 """A step of a robot that touches the world: semi-implicit Euler with impulses.
 
     (M + h D) (v+ - v) = h (drive - b) + J^T x,      J v+ + bias and x as contacts, limits, friction and loops allow,
-    q+ = q (+) h v+                                                           (free flyers: coasting.py)
+    q+ = q (+) h v+                         (free flyers: coasting.py; where something rebounds: contact_rows.py)
 
 Springs, dampers and PD control are implicit, D their slope: what they do grows with v+ itself, so that stiff gains are as
 stable as soft ones. A motor that would need more than its limit gives just that, and is explicit.
@@ -38,7 +38,7 @@ from saltus.spatial.algebra import Force, Vec3, cross, dot, power
 
 WORK = ROW_WORK.extended(
     nj=BODIES,
-    nv={**AXES, "rest": None, "joint_slope": None, "motor_slope": None},
+    nv={**AXES, "rest": None, "mean": None, "joint_slope": None, "motor_slope": None},
     nvv={"M": None},
     nvp={"pull": None},
     nheld={"kept": None},
@@ -120,7 +120,7 @@ def move_freely(tree, v, h, w):
 @rolled
 @kernel
 def add_impulses(tree, n, w):
-    """From v_free to v+, in `speed`."""
+    """From v_free to v+, in `speed`; and how fast the step goes, in `mean`."""
     nv = tree.nv
     for k in range(nv):
         w.rest[k] = zero(w.row)
@@ -135,6 +135,7 @@ def add_impulses(tree, n, w):
     solve_lower(tree.above, nv, w.M, w.rest)
     for k in range(nv):
         w.speed[k] = w.speed[k] + w.rest[k]
+        w.mean[k] = w.speed[k] - w.late[0] * w.rest[k]
 
 
 @rolled
@@ -210,7 +211,7 @@ def write_impulses(tree, w, held, touch):
 
 @kernel
 def step_on(tree, law, method, rounds, q, v, settings, w, new_q, new_v, new_tau, report):
-    """One step under the forces in `rest` and their slopes, from the impulses that are known; those that are found are then."""
+    """One step under the forces in `rest` and their slopes, from the impulses that are known; it leaves those it finds."""
     o, h = zero(q), ld(settings, 0)
     w.origin[0] = w.place[0].p * -1.0
     find_contacts(tree, w)
@@ -224,9 +225,9 @@ def step_on(tree, law, method, rounds, q, v, settings, w, new_q, new_v, new_tau,
         st(new_tau, k, w.pull[k] - w.motor_slope[k] * (w.speed[k] - ld(v, k)))
         total = total + w.speed[k]
     for i in range(1, tree.nj):
-        find_way(tree, i, w.speed, h, new_v)
+        find_way(tree, i, w.mean, h, new_v)
         step_joint(tree, i, q, new_v, 1.0, new_q)
-        turn_along(tree, i, w.speed, h, new_v)
+        turn_along(tree, i, w.speed, w.mean, h, new_v)
     status = maximum(ld(report, 6), crowded * Status.STOPPED)
     st(report, 6, select(less(-1.0, total - total), status, lift(1.0 * Status.INVALID, o)))
 
