@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import saltus as sl
+from tests.simulation.bodies import free, groove, pose
 
 
 @cache
@@ -94,6 +95,14 @@ def test_at_a_limit():
     q, v = np.array([0.5, 0.1]), np.array([1.0, 0.3])
     assert sim.step(q, v).held[0] > 0
     assert_same(sim, q, v, np.zeros(2))
+
+
+def test_wedged():
+    """What overlaps cannot part."""
+    sim = sl.Simulator(free(("sphere", [0.1])), groove(10.0, 1e-5), tolerance=1e-12)
+    q, v = pose((1e-6, 0, 0)), np.zeros(6)
+    assert sim.step(q, v, friction=3.0).status == sl.Status.CONVERGED
+    assert_same(sim, q, v, np.zeros(6), friction=3.0)
 
 
 def test_unknown_mode():

@@ -11,7 +11,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import saltus as sl
-from tests.simulation.bodies import G, free, pose, world
+from tests.simulation.bodies import G, free, groove, pose, world
 
 SLOPE = np.deg2rad(20.0)
 NORMAL = np.array([-np.sin(SLOPE), 0.0, np.cos(SLOPE)])  # it rises along x
@@ -144,6 +144,24 @@ def test_painleves_rod(friction: float, angle: float, v: float) -> None:
         assert abs(point[0]) < 1e-6  # it sticks: dynamic jamming
     else:
         assert point[0] * x[0] < 1e-9
+
+
+@pytest.mark.parametrize("deep", [1e-6, 1e-4])
+@pytest.mark.parametrize("angle", [2.0, 10.0, 25.0])  # tan 35 = 0.7
+def test_a_wedged_ball_stays(angle: float, deep: float) -> None:
+    """Between two steep planes, a little in both: friction holds it against all that could part them, however large."""
+    planes, ball = groove(angle, deep), free(("sphere", [RADIUS]), mass=2.0)
+    motion = sl.Simulator(ball, planes).rollout(pose((0, 0, 0)), np.zeros(6), duration=0.2)
+    assert motion.status.max() == 0 and np.abs(motion.v).max() < 1e-7
+    assert np.abs(motion.contact_forces[1:].sum(axis=1) - [0, 0, 2.0 * G]).max() < 1e-4
+    assert np.abs(motion.contact_forces).max() < 100.0
+
+
+def test_what_is_not_wedged_parts() -> None:
+    ball = free(("sphere", [RADIUS]))
+    sim = sl.Simulator(ball, groove(45.0, 1e-4))
+    motion = sim.rollout(pose((0, 0, 0)), np.zeros(6), duration=0.1)
+    assert motion.status.max() == 0 and sim.contacts(motion.q[-1]).gap.min() > -1e-9
 
 
 def test_spinning_bodies_keep_their_momentum() -> None:

@@ -21,9 +21,10 @@ of steps, and places those half a step later, across impacts too.
 | `row` | J, then y | nr nv |
 | `last` | the last degree of freedom on a row's way to the root; nv where ways are joined | nr |
 | `place_of` | of each row of a joint, its number among all there are | nr |
-| `slot`, `facing` | of each contact's first row, which of all possible contacts it is, and its normal | nr |
+| `slot`, `facing` | of each contact's first row, which of all possible contacts it is, or -1, and its normal | nr |
 | `taken` | of each contact's first row, 1 in lanes in which that contact is near, else 0 | nr |
 | `free`, `delassus` | g, G | nr, nr nr |
+| `pushed` | of rows of limits and of contacts' first ones, how fast what overlaps is to part, as a negative rate | nr |
 | `late` | the share of the step before the first rebound; 0 where something else is pressed before it | 1 |
 """
 
@@ -58,7 +59,7 @@ TOUCHING = 1e-4
 """The same where there is no room for all [m]."""
 
 ROW_WORK = CONTACT_WORK.extended(**ROWS.groups).extended(
-    nr={"last": int, "place_of": int, "slot": None, "facing": Vec3, "taken": None, "softness": None},
+    nr={"last": int, "place_of": int, "slot": None, "facing": Vec3, "taken": None, "softness": None, "pushed": None},
     nslot={"near": int},
     one={"late": None},
     nrv={"row": None},
@@ -119,7 +120,7 @@ def limit_rows(tree, q, v, h, r, w):
         if some(less(gap, reach)):
             axis_row(tree, w, r, k, sign, tree.nm + tree.nrub + n)
             w.lower[r], w.upper[r] = lift(0.0, h), lift(1e300, h)
-            w.free[r] = sign * w.speed[k] + allowed(gap, h)
+            aim(w, r, sign * w.speed[k], allowed(gap, h))
             w.late[0] = select(goes_through(gap, h, sign * w.speed[k]), lift(0.0, h), w.late[0])
             r = r + 1
     return r
@@ -132,7 +133,7 @@ def contact_rows(tree, h, first, surface, w):
     count, crowded = o, o
     for s in range(tree.nslot):
         if some(less(w.gap[s], tree.margin[0])):
-            complete(tree, w, s)
+            blank(tree, w, s, less(0.5 * FAR, w.gap[s]))
             close = select(less(w.gap[s], NEAR + reach_of(tree, w, s, h)), one, o)
             if some(less(0.5, close)):
                 w.near[near], near, count = s, near + 1, count + close
@@ -141,6 +142,7 @@ def contact_rows(tree, h, first, surface, w):
         s = w.near[e]
         here = select(less(w.gap[s], room + reach_of(tree, w, s, h)), one, o)
         if some(less(0.5, here)):
+            blank(tree, w, s, less(here, 0.5))
             add_contact(tree, w, s, r, tree.slot_a[s], tree.slot_b[s], closing_speed(tree, w, s), here, surface, h)
             p = first + 0
             while p < r and some(less(1.5, w.taken[p] + here)):
@@ -175,6 +177,7 @@ def put_beside(tree, w, r, p, here):
         w.free[p + d] = select(moves, w.free[r + d], w.free[p + d])
         if w.last[p + d] != w.last[r + d]:
             w.last[p + d] = nv
+    w.pushed[p] = select(moves, w.pushed[r], w.pushed[p])
     w.friction[p] = select(moves, w.friction[r], w.friction[p])
     w.softness[p] = select(moves, w.softness[r], w.softness[p])
     w.slot[p] = select(moves, w.slot[r], w.slot[p])
@@ -183,14 +186,14 @@ def put_beside(tree, w, r, p, here):
 
 
 @kernel
-def complete(tree, w, s):
-    """A contact of some lanes is one in all of them: where it is far, without a normal, so that nothing closes it, and with
-    a gap that rounding does not feel."""
-    o, far = zero(w.gap), less(0.5 * FAR, w.gap[s])
+def blank(tree, w, s, away):
+    """A contact of some lanes is one in all of them: where it is `away`, without a normal, so that no impulse moves anything,
+    and with a gap of a size that rounding does not feel."""
+    o = zero(w.gap)
     none = Vec3(o, o, o)
-    w.point[s], w.normal[s] = choose(far, none, w.point[s]), choose(far, none, w.normal[s])
-    w.grip[s], w.bounce[s] = select(far, o, w.grip[s]), select(far, o, w.bounce[s])
-    w.gap[s] = select(far, tree.margin[0] + o, w.gap[s])
+    w.point[s], w.normal[s] = choose(away, none, w.point[s]), choose(away, none, w.normal[s])
+    w.grip[s], w.bounce[s] = select(away, o, w.grip[s]), select(away, o, w.bounce[s])
+    w.gap[s] = select(away, tree.margin[0] + o, w.gap[s])
 
 
 @kernel
@@ -216,14 +219,29 @@ def add_contact(tree, w, s, r, a, b, closing, here, surface, h):
     u = rate(tree, w, r, w.speed)
     bounces = less(o, closing * w.bounce[s])
     back, share = bounced(gap, h, u, closing, w.bounce[s])
-    w.free[r] = u + select(bounces, back, allowed(gap, h))
+    aim(w, r, u, select(bounces, back, allowed(gap, h)))
     w.late[0] = select(goes_through(gap, h, u), minimum(w.late[0], select(bounces, share, o)), w.late[0])
     w.free[r + 1] = rate(tree, w, r + 1, w.speed)
     w.free[r + 2] = rate(tree, w, r + 2, w.speed)
     w.friction[r], w.softness[r] = w.grip[s] * ld(surface, 0), ld(surface, 1) / (h * h)
-    w.slot[r], w.facing[r], w.taken[r] = lift(1.0 * s, h), n, here
+    w.slot[r], w.facing[r], w.taken[r] = select(less(0.5, here), 1.0 * s + o, o - 1.0), n, here
     for d in range(3):
         join_ways(tree, w, r + d, a, b)
+
+
+@kernel
+def aim(w, r, u, bias):
+    """The rate of a row that moves at u."""
+    w.free[r], w.pushed[r] = u + bias, minimum(bias, zero(w.row))
+
+
+@kernel
+def let_be(tree, first, n, wedged, w):
+    """What overlaps need not part in lanes that are `wedged` (1; else 0)."""
+    for r in range(tree.nm + tree.nrub, first):
+        w.free[r] = w.free[r] - wedged * w.pushed[r]
+    for r in range(first, n, 3):
+        w.free[r] = w.free[r] - wedged * w.pushed[r]
 
 
 @kernel

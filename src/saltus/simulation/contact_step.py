@@ -31,10 +31,13 @@ from saltus.model.tree import HEAVY
 from saltus.simulation.coasting import coast, find_way, turn_along
 from saltus.simulation.contact_law import within
 from saltus.simulation.contact_problem import REPORT, settle
-from saltus.simulation.contact_rows import ROW_WORK, find_rows, onward, tangent
+from saltus.simulation.contact_rows import ROW_WORK, find_rows, let_be, onward, tangent
 from saltus.simulation.contact_system import set_three, three
 from saltus.simulation.simulated import TABLES
 from saltus.spatial.algebra import Force, Vec3, cross, dot, power
+
+EARLY = 5
+"""Turns of the solver until it gives up to part what overlaps."""
 
 WORK = ROW_WORK.extended(
     nj=BODIES,
@@ -210,6 +213,28 @@ def write_impulses(tree, w, held, touch):
 
 
 @kernel
+def find_impulses(tree, law, method, rounds, first, n, settings, w, report):
+    """Friction may wedge bodies so that no impulses part what overlaps: then Coulomb's law has no solution. It has one if
+    that need not part."""
+    o, count, turns = zero(report), zero(report), zero(report)
+    turns_now, last = rounds + 0, method != 0  # sweeps of projected Gauss-Seidel end whether or not there is a solution
+    if not last:
+        turns_now = min(rounds, EARLY)
+    while True:
+        settle(w, first, n, law, method, ld(settings, 1), ld(settings, 2), turns_now, report)
+        count, turns = count + ld(report, 0), turns + ld(report, 1)
+        stopped = less(fabs(ld(report, 6) - Status.STOPPED), 0.5)
+        if last or not some(stopped):
+            break
+        let_be(tree, first, n, select(stopped, lift(1.0, o), o), w)
+        for r in range(n):
+            w.impulse[r] = select(stopped, o, w.impulse[r])
+        turns_now, last = rounds + 0, True
+    st(report, 0, count)
+    st(report, 1, turns)
+
+
+@kernel
 def step_on(tree, law, method, rounds, q, v, settings, w, new_q, new_v, new_tau, report):
     """One step under the forces in `rest` and their slopes, from the impulses that are known; it leaves those it finds."""
     o, h = zero(q), ld(settings, 0)
@@ -217,7 +242,7 @@ def step_on(tree, law, method, rounds, q, v, settings, w, new_q, new_v, new_tau,
     find_contacts(tree, w)
     first, n, crowded = find_rows(tree, q, v, h, tail(settings, 3), w)
     recall(first, n, w)
-    settle(w, first, n, law, method, ld(settings, 1), ld(settings, 2), rounds, report)
+    find_impulses(tree, law, method, rounds, first, n, settings, w, report)
     keep(tree, first, n, w, report)
     add_impulses(tree, n, w)
     total = o
