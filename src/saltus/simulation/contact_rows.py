@@ -187,7 +187,7 @@ def put_beside(tree, w, r, p, here):
 
 @kernel
 def blank(tree, w, s, away):
-    """A contact of some lanes is one in all of them: where it is `away`, without a normal, so that no impulse moves anything,
+    """A contact of some lanes is one in all: where it is `away`, without a normal, so that no impulse moves anything,
     and with a gap of a size that rounding does not feel."""
     o = zero(w.gap)
     none = Vec3(o, o, o)
