@@ -27,7 +27,7 @@ DEEP = 1e-3
 
 
 def found(name: str, count: int, seconds: float, at_once: int) -> dict[str, Any]:
-    """What becomes of so many drops of a robot, and which of them are not as they should be: their numbers among poses."""
+    """What becomes of so many drops of a robot, and which of them are odd, as numbers among poses."""
     start, sim = perf_counter(), over_stairs(name)
     q = poses(sim, count, SEED)
     status, depths, finite, odd = [], [], [], []

@@ -26,7 +26,7 @@ def over_stairs(name: str) -> sl.Simulator:
 
 
 def poses(sim: sl.Simulator, count: int, seed: int) -> np.ndarray:
-    """(count, nq) that touch nothing; of robots with loops these are closed, of floating ones bodies are over the stairs."""
+    """(count, nq) that touch nothing; loops are closed, and floating robots over the stairs."""
     robot, rng = sim.model, np.random.default_rng(seed)
     floor = sl.Scene(robot, sl.Ground(), self_collision=False, margin=50.0)
     base = robot.joints[1].kind.name

@@ -56,7 +56,7 @@ def test_a_ball_slides_until_it_rolls(v: float, spin: float, dt: float) -> None:
 
 
 def thrown(t: np.ndarray, height: float, speed: float, restitution: float, friction: float) -> tuple[np.ndarray, ...]:
-    """A ball that falls from a height, and goes along x so fast that it slides whenever it bounces: where it is at times t,
+    """A ball that falls, and goes along x so fast that it slides whenever it bounces: where it is at times t,
     (T, 2), its velocity, and how long ago it has bounced."""
     at, moves, since = np.array([0.0, height]), np.array([speed, 0.0]), -np.inf
     begin, x, v, ago = 0.0, np.empty((len(t), 2)), np.empty((len(t), 2)), np.empty(len(t))

@@ -62,7 +62,7 @@ def polish(w, first, n, law):
 
 @kernel
 def as_solved(tree, w, first, n, law, tolerance):
-    """The problem that known impulses solve: where they do not solve this one, that in which what overlaps need not part."""
+    """The problem that known impulses solve: this one, or that in which what overlaps need not part."""
     o, one = zero(w.delassus), lift(1.0, zero(w.delassus))
     begin(w, first, n)
     _, parts = judge(w, first, n, law, None, o)

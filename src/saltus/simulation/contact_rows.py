@@ -7,14 +7,14 @@ two tangents. Each row's column y = U^-1 J^T, on M = U D U^T (ltl.py), is not ze
 root: an entry of G is y_i . D^-1 y_j along the shorter of two ways.
 
 Rows of joints are the same in all lanes of a packet: those that are far in one of them have rates that no impulse answers.
-Of contacts, each lane has its own: rows of a contact that is near in some lanes take in those of contacts that are near in
-others only. So there are about as many as the lane with the most contacts has, and not as all have together.
+Of contacts, each lane has its own: rows of a contact that is near in some lanes take in those of contacts that are near
+in others only. So there are about as many as the lane with the most contacts has, and not as all have together.
 
 bias, as a velocity: what a gap allows in one step, and what brings back a share `PULL` of what is lost.
 
 What rebounds does so within the step, at the share `late` of it: before, the robot moves at v_free, then at v+. So the
-motion between impacts is that of semi-implicit Euler, which is leapfrog: to second order, velocities are those at the ends
-of steps, and places those half a step later, across impacts too.
+motion between impacts is that of semi-implicit Euler, which is leapfrog: to second order, velocities are those at the
+ends of steps, and places those half a step later, across impacts too.
 
 | code | what | shape |
 |---|---|---|
@@ -49,8 +49,8 @@ FASTEST = 1.0
 """At which bodies are pushed out of each other, at most [m/s]."""
 
 SLOW = 10.0
-"""What closes at less than so many times what its rate changes by in a step rebounds at the start of the step: it comes to
-rest instead of being shaken by the second order."""
+"""What closes at less than so many times what its rate changes by in a step rebounds at the start of the step: it
+comes to rest instead of being shaken by the second order."""
 
 NEAR = 2e-3
 """What is as near as this is looked at, whatever its speed [m, rad]."""
@@ -259,9 +259,8 @@ def goes_through(gap, h, u):
 
 @kernel
 def bounced(gap, h, u, closing, restitution):
-    """What a gap adds to the rate of its row where that rebounds in the step in which it would go through, and the share of
-    the step that passes before it. There its rate is `change` times a half further than velocities tell, and the same is
-    true after it."""
+    """What a gap adds to the rate of its row where that rebounds in the step in which it would go through, and the share
+    of the step that passes before it. Places are ahead of velocities by half a step, before the rebound and after it."""
     o, through, change = lift(0.0, h), goes_through(gap, h, u), u + closing
     fast = less(SLOW * fabs(change), closing)
     share = select(fast, maximum(gap, o), o) / select(through, -h * u, lift(1.0, h))

@@ -214,8 +214,8 @@ def write_impulses(tree, w, held, touch):
 
 @kernel
 def find_impulses(tree, law, method, rounds, first, n, settings, w, report):
-    """Friction may wedge bodies so that no impulses part what overlaps: then Coulomb's law has no solution. It has one if
-    that need not part."""
+    """Friction may wedge bodies so that no impulses part what overlaps: then Coulomb's law has no solution. It has one
+    if that need not part."""
     o, count, turns = zero(report), zero(report), zero(report)
     turns_now, last = rounds + 0, method != 0  # sweeps of projected Gauss-Seidel end whether or not there is a solution
     if not last:
@@ -236,7 +236,7 @@ def find_impulses(tree, law, method, rounds, first, n, settings, w, report):
 
 @kernel
 def step_on(tree, law, method, rounds, q, v, settings, w, new_q, new_v, new_tau, report):
-    """One step under the forces in `rest` and their slopes, from the impulses that are known; it leaves those it finds."""
+    """One step under the forces in `rest` and their slopes. Impulses that are known are replaced by those it finds."""
     o, h = zero(q), ld(settings, 0)
     w.origin[0] = w.place[0].p * -1.0
     find_contacts(tree, w)
