@@ -325,7 +325,7 @@ def solve_level(tree, q, v, active, friction, wanted, options, tolerance, begun,
     while True:
         fill_rows(tree, q, v, level, w, first, row, rows)
         counted, dual, rest, gap, stopped, _ = minimise(
-            w, n, rows, tree.mc, level + again > 0, scale, tolerance, options[0], begun, options[1] * 1024, None, None
+            w, n, rows, tree.mc, level > 0, scale, tolerance, options[0], begun, options[1] * 1024, None, None
         )
         for i in range(n):
             w.found[i] = select(less(0.5, going), ld(w.vector, i), w.found[i])
