@@ -17,7 +17,7 @@ import numpy as np
 from saltus.arrays import Array, ArrayLike, on_gpu, real_numbers
 from saltus.constraints.precision import cast, is_single
 from saltus.control.deadline import allowance
-from saltus.control.quadratic_program import EMPTY, PROBLEM, QPSolution, Size
+from saltus.control.quadratic_program import EMPTY, PROBLEM, QPSolution, Size, holds
 from saltus.control.reduced_program import _reduced_program
 from saltus.kernel.gpu_arrays import to_device
 
@@ -120,12 +120,7 @@ def fccqp(
     except ValueError:
         refuse_shapes(ready.size, dict(zip(NAMES, (Q, c, A, b, mu, low, high), strict=True)))
         found = solve.call(ready.size, inputs, None, "mark")
-    report = found[3]
-    if (
-        (report[1] == EMPTY)
-        if report.ndim == 1
-        else (report.__class__ is np.ndarray and (report[..., 1] == EMPTY).any())
-    ):
+    if holds(found[3], EMPTY):
         refuse_values(ready.cones, np.asarray(mu), np.asarray(low), np.asarray(high))
     return QPSolution(*found)
 

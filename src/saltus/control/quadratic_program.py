@@ -81,6 +81,13 @@ class QPSolution(NamedTuple):
         return QPResiduals(*(self.report[..., k] for k in range(2, 6)))
 
 
+def holds(report: Any, status: int) -> bool:
+    """Whether one of the samples ended so; False for those on a GPU, which nobody waits for."""
+    if report.ndim == 1:
+        return bool(report[1] == status)
+    return report.__class__ is np.ndarray and bool((report[..., 1] == status).any())
+
+
 class Size:
     """What stands in the place of a model for programs of one size; cones: where fx, fy and fz of each are in x."""
 

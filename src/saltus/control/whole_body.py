@@ -28,9 +28,10 @@ from saltus.constraints.dense import factor_block, solve_block
 from saltus.constraints.system import AXES, BODIES, aim_rows, move_bodies, point_acceleration
 from saltus.control.cholesky import dot as dot_quads
 from saltus.control.cholesky import padded
+from saltus.control.cones import NOTHING
 from saltus.control.control_tables import CONTROL_TABLES
 from saltus.control.interior_point import COST, LINEAR, PROGRAM, find_unit, minimise, vector
-from saltus.control.quadratic_program import DEADLINE, MAX_ITERATIONS, SOLVED
+from saltus.control.quadratic_program import DEADLINE, EMPTY, MAX_ITERATIONS, SOLVED
 from saltus.control.task_rows import ROWS, fill_tasks, first_origin
 from saltus.dynamics.crba import collect
 from saltus.dynamics.ltl import factor, solve_lower, solve_upper
@@ -77,6 +78,9 @@ LIMIT_WEIGHT = 1e6
 FAR = 2.0
 """Limits that allow more than so many times `braking` are not near; nor do they ask for more."""
 
+OUTSIDE = 1e-9
+"""A load so far below 0 or above 1 is none."""
+
 PASSED = 1e-9
 """The share of `braking` by which an acceleration passes a limit."""
 
@@ -115,14 +119,17 @@ WORK = ROWS.extended(
         "options": "2 int",
         "limits": "1",
     },
-    outputs={"tau": "nv", "a": "nv", "forces": "mc 3", "slack": "mc 3", "missed": "ntr", "beyond": "ml", "report": "5"},
+    outputs={
+        "tau": "nv", "a": "nv", "forces": "mc 3", "slack": "mc 3", "missed": "ntr", "beyond": "ml", "grip": "mc",
+        "report": "5",
+    },
     work=WORK,
     inverts_inertia=True,
     double_only=True,
-)
+)  # fmt: skip
 def _whole_body(
     tree, q, v, references, active, friction, wanted, held, options, limits,
-    w, tau, a, forces, slack, missed, beyond, report,
+    w, tau, a, forces, slack, missed, beyond, grip, report,
 ):  # fmt: skip
     """`active`: how much of each contact holds, 0 to 1; `held`: which bilateral constraints do. `options`: the most
     iterations of each solution, and ticks / 1024; `limits`: the tolerance."""
@@ -148,13 +155,24 @@ def _whole_body(
             tree, q, v, active, friction, wanted, options, ld(limits, 0), begun, level, w, n, first, row
         )
         count, left, late = count + counted, maximum(left, rest), maximum(late, stopped)
-    answer(tree, w, first, row, tau, a, forces, slack, missed, beyond, q, v)
+    answer(tree, friction, w, first, row, tau, a, forces, slack, missed, beyond, grip, q, v)
     status = select(less(0.5, late), 1.0 * DEADLINE + o, 1.0 * MAX_ITERATIONS + o)
+    status = select(less(left, ROUNDED * ld(limits, 0)), 1.0 * SOLVED + o, status)
     st(report, 0, count)
-    st(report, 1, select(less(left, ROUNDED * ld(limits, 0)), 1.0 * SOLVED + o, status))
+    st(report, 1, select(less(OUTSIDE + o, impossible(tree, active, friction)), 1.0 * EMPTY + o, status))
     st(report, 2, left)
     st(report, 3, 1.0 * tree.nlevel)
     st(report, 4, o)
+
+
+@kernel
+def impossible(tree, active, friction):
+    """By how much loads lie outside of 0 to 1; more than that if friction is negative."""
+    off = zero(active)
+    for c in range(tree.mc):
+        load = ld(active, c)
+        off = maximum(maximum(off, maximum(-load, load - 1.0)), select(less(ld(friction, c), 0.0 * off), 1.0, off))
+    return off
 
 
 @kernel
@@ -315,9 +333,10 @@ def stack_row(tree, w, J, r, s, root, row):
 
 @kernel
 def solve_level(tree, q, v, active, friction, wanted, options, tolerance, begun, level, w, n, first, row):
-    """A level with the limits that are listed, and again with those that accelerations then pass, until none is passed.
-    Lanes in which none is stay as they are. Iterations, what is left, and whether time was up."""
-    o, again = zero(q), 0
+    """A level with the limits that are listed, and from the beginning with those that accelerations then pass, until none is
+    passed: where these were far off, what is known of the others is worth nothing. Lanes in which none is passed stay as they
+    are. Iterations, what is left, and whether time was up."""
+    o = zero(q)
     going, count, left, late = lift(1.0, o), o, o, o
     rows = count_rows(tree, level, w)
     fill_program(tree, active, friction, wanted, level, w, first, row, rows)
@@ -338,7 +357,7 @@ def solve_level(tree, q, v, active, friction, wanted, options, tolerance, begun,
         if some(less(0.5, late)):
             left, late = maximum(left, going), maximum(late, going)
             break
-        more, again = count_rows(tree, level, w), 1
+        more = count_rows(tree, level, w)
         make_room(w, first, rows, more)
         rows = more
     return count, left, late
@@ -543,8 +562,8 @@ def keep_row(w, first, row, r, k):
 
 
 @kernel
-def answer(tree, w, first, row, tau, a, forces, slack, missed, beyond, q, v):
-    """Torques, accelerations and forces, and what tasks, contacts and limits miss."""
+def answer(tree, friction, w, first, row, tau, a, forces, slack, missed, beyond, grip, q, v):
+    """Torques, accelerations and forces, what tasks, contacts and limits miss, and how much of their cones forces take."""
     nv, n, V = tree.nv, tree.mm + 3 * tree.mc, w.response
     for k in range(nv):
         st(tau, k, 0.0)
@@ -560,6 +579,9 @@ def answer(tree, w, first, row, tau, a, forces, slack, missed, beyond, q, v):
         for k in range(nv):
             total = total + ld(w.push_rows, r * nv + k) * ld(a, k)
         st(slack, r, total)
+    for c in range(tree.mc):
+        fx, fy, fz = ld(forces, 3 * c), ld(forces, 3 * c + 1), ld(forces, 3 * c + 2)
+        st(grip, c, sqrt(fx * fx + fy * fy) / (ld(friction, c) * fz + NOTHING))
     for r in range(tree.ntr):
         total = -w.goal[r]
         for k in range(nv):
