@@ -133,7 +133,7 @@ CANCELLED = 1e-4
 PLACE, STEP, SLOPE, LINEAR, PULL, PULL_STEP, REST, INVERSE, COST, CHANGE, VECTORS = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10
 
 PROGRAM = Layout(
-    one={"unit": None, "base": None, "base_cost": None, "trifle": None},
+    one={"unit": None, "base": None, "base_cost": None, "trifle": None, "concave": None},
     npk={"system": None},
     nph={"hessian": None},
     npg={"general": None},
@@ -168,6 +168,7 @@ def vector(p, k, size):
 def find_unit(p):
     one = lift(1.0, zero(p.system))
     p.unit[0] = select(less(one, one + DOUBLE), lift(UNIT, one), lift(SINGLE_UNIT, one))
+    p.concave[0] = 0.0 * one
 
 
 @rolled
@@ -302,7 +303,9 @@ def begin(p, n, nf, nc, first, size, nb, good):
     total = o
     for i in range(n):
         total = total + ld(p.hessian, i * first + i)
-    assemble(p, n, nf, nc, first, size, nb, total * (START / max(n, 1)), True, 0)
+    added = total * (START / max(n, 1))
+    assemble(p, n, nf, nc, first, size, nb, added, True, 0)
+    p.concave[0] = select(less(0.5, good), o, bends_down(p, n, size, added))
     for i in range(first):
         x[i] = -ld(h, i)
     for i in range(first, size):
@@ -314,6 +317,16 @@ def begin(p, n, nf, nc, first, size, nb, good):
     solve(p, size, x)
     for i in range(first):
         there[i] = select(less(0.5, good), ld(there, i), ld(x, i))
+
+
+@kernel
+def bends_down(p, n, size, added):
+    """1 where H is not even definite with what is `added` to its diagonal: pivots would be no less than that."""
+    o = zero(p.system)
+    found = o
+    for i in range(n):
+        found = select(less(ld(p.system, i * size + i), 0.5 * fabs(added)), lift(1.0, o), found)
+    return found
 
 
 @kernel

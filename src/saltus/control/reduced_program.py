@@ -33,7 +33,16 @@ from saltus.control.interior_point import (
     minimise,
     vector,
 )
-from saltus.control.quadratic_program import DEADLINE, EMPTY, INFEASIBLE, MAX_ITERATIONS, PROBLEM, SOLVED, TABLES
+from saltus.control.quadratic_program import (
+    DEADLINE,
+    EMPTY,
+    INFEASIBLE,
+    MAX_ITERATIONS,
+    NOT_CONVEX,
+    PROBLEM,
+    SOLVED,
+    TABLES,
+)
 from saltus.control.reduction import (
     REDUCTION,
     backward,
@@ -95,7 +104,7 @@ def _reduced_program(
     first = padded(left)
     rows, taken, operations = keep_rows(w, n, m, unbounded, steps, first, lower, upper)
     size = first + padded(rows)
-    reduce_cost(w, n, m, steps, first, size, Q, c)
+    reduce_cost(w, n, m, steps, first, size, Q, c, ld(limits, 0))
     stiffen(w, left, taken, rows, first, size)
     fill_bounds(w, n, nc, steps, cones, friction, lower, upper)
     if start_x is not None:
@@ -435,6 +444,9 @@ def judge(
         sure = maximum(sure, contradicts(w, n, m, nc, steps, cones, A, b, friction, lower, upper, far, w.right, None))
         status = select(less(0.5, sure * failed), 1.0 * INFEASIBLE + o, status)
     status = select(solved, 1.0 * SOLVED + o, status)
+    concave = select(less(status, 1.0 * INFEASIBLE + o), w.concave[0], o)
+    status = select(less(0.5, concave), 1.0 * NOT_CONVEX + o, status)
+    empty = select(less(o, w.skew[0]), one, empty)
     st(report, 1, select(less(0.5, empty), 1.0 * EMPTY + o, status))
 
 

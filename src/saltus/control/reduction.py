@@ -62,8 +62,11 @@ POOR = 1e-2
 ALONE = 1e-3
 """The share of its row's largest entry that a variable must have to be taken for standing in it alone."""
 
+EVEN = 1e-9
+"""The share of their diagonal ones by which entries of a symmetric matrix may differ, at least."""
+
 REDUCTION = Layout(
-    one={"small": None},
+    one={"small": None, "even": None, "skew": None},
     nre={"eliminated": None},
     nrf={"factors": None},
     nrw={"waiting": None},
@@ -450,8 +453,8 @@ def stiffen(w, left, taken, rows, first, size):
 
 
 @kernel
-def reduce_cost(w, n, m, steps, first, size, Q, c):
-    """H and h."""
+def reduce_cost(w, n, m, steps, first, size, Q, c, tolerance):
+    """H and h; `skew` is more than 0 where Q is not symmetric."""
     E, row, H, o = w.eliminated, stride(n), w.hessian, zero(w.eliminated)
     begin = steps // 4 * 4
     for k in range(n):
@@ -461,6 +464,7 @@ def reduce_cost(w, n, m, steps, first, size, Q, c):
             st(H, i * first + j, quad(H, o, o, o, o))
         vector(w, LINEAR, size)[i] = o
     h, linear = vector(w, LINEAR, size), vector(w, COST, size)
+    w.even[0], w.skew[0] = maximum(tolerance, lift(EVEN, o)), o
     for v in range(n):
         k = w.position[v]
         if k < steps:
@@ -506,7 +510,10 @@ def list_nonzero(w, n, Q, v):
 
 @kernel
 def list_entry(w, n, Q, v, u, count):
-    if some(less(0.0, fabs(ld(Q, v * n + u)))):
+    entry = ld(Q, v * n + u)
+    if some(less(0.0, fabs(entry))):
+        allowed = w.even[0] * (fabs(ld(Q, v * n + v)) + fabs(ld(Q, u * n + u)))
+        w.skew[0] = maximum(w.skew[0], fabs(entry - ld(Q, u * n + v)) - allowed)
         w.listed[count] = u
         count = count + 1
     return count

@@ -334,8 +334,8 @@ def stack_row(tree, w, J, r, s, root, row):
 @kernel
 def solve_level(tree, q, v, active, friction, wanted, options, tolerance, begun, level, w, n, first, row):
     """A level with the limits that are listed, and from the beginning with those that accelerations then pass, until none is
-    passed: where these were far off, what is known of the others is worth nothing. Lanes in which none is passed stay as they
-    are. Iterations, what is left, and whether time was up."""
+    passed: where these were far off, what is known of the others is worth nothing. Lanes in which none is passed stay as
+    they are. Iterations, what is left, and whether time was up."""
     o = zero(q)
     going, count, left, late = lift(1.0, o), o, o, o
     rows = count_rows(tree, level, w)
