@@ -340,31 +340,35 @@ def test_limits_hold_whatever_the_acceleration() -> None:
 
 
 def test_limits_hold_on_all_levels() -> None:
-    """A posture below drives joints against limits that nothing comes near above."""
+    """A posture below drives joints against limits that nothing comes near above; in two states of four."""
     model = sl.load_robot("quadruped")
-    posture = sl.PostureTask(kp=4000, kd=20, priority=1)
-    control = sl.OperationalSpaceControl(model, [sl.CenterOfMassTask(), posture], sl.robot_frames("quadruped").feet)
-    q, v = np.tile(model.reference_configurations["standing"], (4, 1)), np.zeros((4, model.nv))
-    far = control.tasks.references(q, posture=sl.integrate(model, q, np.r_[np.zeros(6), np.full(12, 0.5)]))
-    alone = [control(q[0], v[0], references) for references in far * 1.0]
-    near = control.tasks.references(q)
-    mixed = control(q, v, np.concatenate([far[:1], near[1:]]))
-    assert (mixed.status == sl.QPStatus.SOLVED).all() and np.abs(mixed.beyond).max() < 1e-3
-    np.testing.assert_allclose(mixed.tau[0], alone[0].tau, atol=1e-3 * np.abs(alone[0].tau).max())
-    np.testing.assert_allclose(mixed.tau[1], control(q[1], v[1], near[1]).tau, atol=1e-5)
+    strong = model.replace(effort_limit=np.minimum(10.0 * np.minimum(model.effort_limit, 1e6), 1e6))
+    tasks = [sl.FrameTask("base", position=""), sl.PostureTask(kp=400, kd=20, priority=1)]
+    control = sl.OperationalSpaceControl(strong, tasks, motors=range(6, 18))
+    rng = np.random.default_rng(0)
+    q, v = np.tile(model.reference_configurations["standing"], (4, 1)), 0.1 * rng.normal(size=(4, model.nv))
+    away = np.array([4.0, 0.02, 4.0, 0.02])[:, None] * rng.normal(size=(4, model.nv))
+    away[:, :6] = 0.0
+    given = control.tasks.references(q, posture=sl.integrate(strong, q, away))
+    together = control(q, v, given)
+    assert (together.status == sl.QPStatus.SOLVED).all() and np.abs(together.beyond).max() < 0.01
+    for k in range(4):
+        alone = control(q[k], v[k], given[k])
+        np.testing.assert_allclose(together.tau[k], alone.tau, atol=1e-6 * np.abs(alone.tau).max())
 
 
 def test_culprits_are_those_of_the_call() -> None:
     """By the friction that it was given; and one state's."""
-    found = case("quadruped")
-    q, v = states(found, 2, 1, 0.0)
-    given = found.control.tasks.references(q, com=sl.center_of_mass(found.control.model, q) + np.array([0.5, 0.0, 0.0]))
-    slippery = found.control(q, v, given, friction=np.full(4, 0.2))
-    words = found.control.culprits(sl.Command(*(x[0] for x in slippery)))
+    model = sl.load_robot("quadruped")
+    control = sl.OperationalSpaceControl(model, [sl.CenterOfMassTask(weight=10)], sl.robot_frames("quadruped").feet)
+    q, v = np.tile(model.reference_configurations["standing"], (2, 1)), np.zeros((2, model.nv))
+    far = sl.center_of_mass(model, q) + np.array([0.5, 0.0, 0.0])
+    slippery = control(q, v, com=far, friction=np.full(4, 0.2))
+    words = control.culprits(sl.Command(*(x[0] for x in slippery)))
     assert sum("friction cone" in each for each in words) == 4
     assert np.abs(slippery.grip - 1.0).max() < 1e-3
     with pytest.raises(ValueError, match=r"the command is one of \(2,\) states, expected one"):
-        found.control.culprits(slippery)
+        control.culprits(slippery)
 
 
 def test_single_precision() -> None:
