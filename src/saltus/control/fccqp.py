@@ -3,6 +3,7 @@
 | `method` | |
 |---|---|
 | `interior_point` | equalities are eliminated, then a primal-dual interior point method (reduced_program.py) |
+| `admm` | the reference's algorithm 1: all iterates meet equalities, and come nearer to cones and bounds (admm.py) |
 
 Reference: B. Acosta, FCCQP: A whole-body QP with full friction cone constraints (2024).
 """
@@ -16,21 +17,25 @@ import numpy as np
 
 from saltus.arrays import Array, ArrayLike, on_gpu, real_numbers
 from saltus.constraints.precision import cast, is_single
+from saltus.control.admm import _admm
 from saltus.control.checks import checked_count, checked_positive
+from saltus.control.convexity import EVEN
 from saltus.control.deadline import allowance
 from saltus.control.quadratic_program import EMPTY, PROBLEM, QPSolution, Size, holds
 from saltus.control.reduced_program import _reduced_program
-from saltus.control.reduction import EVEN
 from saltus.kernel.gpu_arrays import to_device
 
 DOUBLE = np.dtype(np.float64)
 
-METHODS = {"interior_point": _reduced_program}
+METHODS = {"interior_point": _reduced_program, "admm": _admm}
 
-TOLERANCE, ROUNDED = 1e-9, 1e-5
-"""Of residuals, each as a share of the largest term of its equation; where what is given is of single precision."""
+TOLERANCE, ROUNDED = {"interior_point": 1e-9, "admm": 1e-4}, 1e-5
+"""Of residuals, each as a share of the largest term of its equation; at least that of what is given in single precision."""
 
-MAX_ITERATIONS = {"interior_point": 60}
+MAX_ITERATIONS = {"interior_point": 60, "admm": 15}
+
+RHO = 5e-5
+"""With the tolerance and the iterations of `admm`, the reference's table 1."""
 
 LOWEST, HIGHEST = -1e30, 1e30
 """Stand for infinity: kernels are given finite numbers."""
@@ -63,7 +68,8 @@ def fccqp(
     x: ArrayLike | None = None,
     y: ArrayLike | None = None,
     z: ArrayLike | None = None,
-    method: Literal["interior_point"] = "interior_point",
+    method: Literal["interior_point", "admm"] = "interior_point",
+    rho: float = RHO,
     tolerance: float | None = None,
     max_iterations: int | None = None,
     max_time: float | None = None,
@@ -78,7 +84,10 @@ def fccqp(
     lower, upper: (..., n); none by default. Those of fz are limits of normal forces (both 0: no contact); fx, fy have none.
     x, y, z: (..., n), (..., m), (..., n), of something similar to start from, as far as it is better than nothing;
         y follows from the others.
-    tolerance: of residuals, as shares of the largest term of their equations; 1e-9, of programs in single precision 1e-5.
+    rho: of the method `admm`: how strongly x is drawn to a copy of it that lies within cones and bounds, in units of Q.
+    tolerance: of residuals, as shares of the largest term of their equations; 1e-9, of programs in single precision 1e-5, by
+        `admm` 1e-4.
+    max_iterations: 60; by `admm` 15.
     max_time: [s]; what there is by then is returned. Of a batch, each packet may take so long.
 
     Leading axes of all are broadcast. Programs of single precision are solved in double, and their solutions rounded.
@@ -98,14 +107,15 @@ def fccqp(
             given = [real_numbers(value, f"fccqp: {name}") for name, value in zip("QcAb", given, strict=True)]
         if all(map(is_single, given)):
             again = partial(
-                fccqp, cones=cones, friction=friction, lower=lower, upper=upper, x=x, y=y, z=z, method=method,
-                tolerance=ROUNDED if tolerance is None else tolerance, max_iterations=max_iterations, max_time=max_time,
+                fccqp, cones=cones, friction=friction, lower=lower, upper=upper, x=x, y=y, z=z, method=method, rho=rho,
+                tolerance=max(ROUNDED, TOLERANCE.get(method, ROUNDED)) if tolerance is None else tolerance,
+                max_iterations=max_iterations, max_time=max_time,
             )  # fmt: skip
             return QPSolution(*(cast(found, np.float32) for found in again(*(cast(x, np.float64) for x in given))))
         Q, c, A, b = (cast(value, np.float64) for value in given)
     ready = prepared(
-        c.shape[-1] if c.ndim else -1, b.shape[-1] if b.ndim else -1, listed(cones), method, tolerance, max_iterations,
-        max_time, float(friction) if is_one_number(friction) else None,
+        c.shape[-1] if c.ndim else -1, b.shape[-1] if b.ndim else -1, listed(cones), method, rho, tolerance,
+        max_iterations, max_time, float(friction) if is_one_number(friction) else None,
     )  # fmt: skip
     if on_gpu(Q):
         there: list[Any] = [x if x is None else to_device(x, Q) for x in ready[3:]]
@@ -187,6 +197,7 @@ def prepared(
     m: int,
     cones: tuple[Any, ...],
     method: str,
+    rho: float,
     tolerance: float | None,
     max_iterations: int | None,
     max_time: float | None,
@@ -198,7 +209,8 @@ def prepared(
         )
     if method not in METHODS:
         raise ValueError(f"fccqp: method is {method!r}, expected one of {', '.join(map(repr, METHODS))}")
-    tolerance = TOLERANCE if tolerance is None else checked_positive(tolerance, "fccqp: tolerance")
+    rho = checked_positive(rho, "fccqp: rho")
+    tolerance = TOLERANCE[method] if tolerance is None else checked_positive(tolerance, "fccqp: tolerance")
     most = MAX_ITERATIONS[method] if max_iterations is None else checked_count(max_iterations, "fccqp: max_iterations")
     ticks = 0 if max_time is None else allowance(checked_positive(max_time, "fccqp: max_time", " [s]"))
     cones = checked_cones(cones, n)
@@ -206,7 +218,7 @@ def prepared(
         Size(n, m, cones),
         np.array(cones, np.int32).reshape(-1, 3),
         np.array([most, ticks], np.int32),
-        np.array([tolerance]),
+        np.array([tolerance, *([rho] if method == "admm" else [])]),
         np.full(n, LOWEST),
         np.full(n, HIGHEST),
         None if friction is None else np.full(len(cones), friction),

@@ -105,7 +105,9 @@ class Size:
 
 def measure(size: Size) -> Mapping[str, int]:
     n, m, k = size.variables, size.equalities, len(size.cones)
-    more = {"s3": 3 * k, "sn_bent": n, "sn_pulled": n}
+    system = -(-n // 4) * 4 + -(-m // 4) * 4
+    more = {"s3": 3 * k, "sn_bent": n, "sn_pulled": n, "sn_split": n, "sn_z": n}
+    more |= {"ss": system, "ss_right": system, "ss4": 4 * system, "ss2": system**2}
     return {"sn": n, "sm": m, "sk": k, **more, **program_sizes(n, m, k), **reduction_sizes(n, m)}
 
 
