@@ -36,6 +36,7 @@ from __future__ import annotations
 
 from saltus.control.cholesky import factor, padded, solve_lower, solve_upper
 from saltus.control.cones import projected
+from saltus.control.convexity import bends_down, skewness
 from saltus.control.optimality import (
     AWAY,
     add_row,
@@ -107,11 +108,11 @@ def _admm(tree, options, Q, c, A, b, friction, lower, upper, limits, start_x, st
     begin(w, n, m, rho, start_x, start_z, x, y)
     find_products(w, n, m, Q, A, b, x, y)
     if start_x is None:
-        factor_system(w, n, m, START * rho, Q, A)
+        factor_system(w, n, m, START * rho, Q, A, tolerance)
         meet_equalities(w, n, m, START * rho, Q, c, A, b, x, y, going)
         for j in range(n):
             w.split[j] = ld(x, j)
-    factor_system(w, n, m, rho, Q, A)
+    concave, skew = factor_system(w, n, m, rho, Q, A, tolerance)
     count, late, left, largest, empty = o, o, o, o, o
     iteration, last = 0, options[0] + 0
     while True:
@@ -131,7 +132,7 @@ def _admm(tree, options, Q, c, A, b, friction, lower, upper, limits, start_x, st
     if some(less(0.5, going)):
         far = AWAY * largest
         sure = contradicts(w, n, m, nc, 0, cones, A, b, friction, lower, upper, far, w.change_y, w.change_z)
-    conclude(left, tolerance, late, sure, empty, report)
+    conclude(left, tolerance, late, sure, concave, skew, empty, report)
 
 
 @kernel
@@ -149,15 +150,17 @@ def begin(w, n, m, rho, start_x, start_z, x, y):
 
 
 @kernel
-def factor_system(w, n, m, rho, Q, A):
+def factor_system(w, n, m, rho, Q, A, tolerance):
+    """Returns whether Q is concave, 1 or 0, and more than 0 where it is not symmetric."""
     K, o = w.system, zero(w.system)
     first = padded(n)
-    size = first + padded(m)
+    size, skew = first + padded(m), o
     for i in range(size * size):
         st(K, i, o)
     for i in range(first):
         for j in range(i, n):
             st(K, i * size + j, ld(Q, i * n + j))
+            skew = maximum(skew, skewness(Q, n, i, j, tolerance))
         st(K, i * size + i, ld(K, i * size + i) + rho if i < n else lift(1.0, o))
     for r in range(padded(m)):
         i, give = first + r, o
@@ -168,6 +171,7 @@ def factor_system(w, n, m, rho, Q, A):
                 give = give + entry * entry / ld(K, j * size + j)
         st(K, i * size + i, select(less(o, give), -GIVE * give, lift(-1.0, o)))
     factor(K, size, first, size, w.inverse, LEAST, w.scaled)
+    return bends_down(w.inverse, n, rho), skew
 
 
 @kernel

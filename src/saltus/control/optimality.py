@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from saltus.control.cholesky import dot, total
 from saltus.control.interior_point import DOUBLE, ENDLESS
-from saltus.control.quadratic_program import DEADLINE, EMPTY, INFEASIBLE, MAX_ITERATIONS, SOLVED
+from saltus.control.quadratic_program import DEADLINE, EMPTY, INFEASIBLE, MAX_ITERATIONS, NOT_CONVEX, SOLVED
 from saltus.kernel import Quad, fabs, kernel, ld, less, lift, maximum, minimum, quad, select, sqrt, st, tail, zero
 
 AWAY = 1e3
@@ -87,12 +87,15 @@ def find_missed(w, n, nc, cones, c, equalities, friction, lower, upper, x, z, re
 
 
 @kernel
-def conclude(left, tolerance, late, sure, empty, report):
-    """The status. `sure`: that nothing is feasible."""
+def conclude(left, tolerance, late, sure, concave, skew, empty, report):
+    """The status. `sure`: that nothing is feasible; `concave`, `skew`: what costs are that they should not be."""
     o = zero(report)
     status = select(less(0.5, late), 1.0 * DEADLINE + o, 1.0 * MAX_ITERATIONS + o)
     status = select(less(0.5, sure), 1.0 * INFEASIBLE + o, status)
     status = select(less(left, tolerance), 1.0 * SOLVED + o, status)
+    concave = select(less(status, 1.0 * INFEASIBLE + o), concave, o)
+    status = select(less(0.5, concave), 1.0 * NOT_CONVEX + o, status)
+    empty = select(less(o, skew), lift(1.0, o), empty)
     st(report, 1, select(less(0.5, empty), 1.0 * EMPTY + o, status))
 
 

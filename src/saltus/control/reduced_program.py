@@ -94,7 +94,7 @@ def _reduced_program(
     first = padded(left)
     rows, taken, operations = keep_rows(w, n, m, unbounded, steps, first, lower, upper)
     size = first + padded(rows)
-    reduce_cost(w, n, m, steps, first, size, Q, c)
+    reduce_cost(w, n, m, steps, first, size, Q, c, ld(limits, 0))
     stiffen(w, left, taken, rows, first, size)
     fill_bounds(w, n, nc, steps, cones, friction, lower, upper)
     if start_x is not None:
@@ -120,7 +120,7 @@ def _reduced_program(
         sure = contradicts(w, n, m, nc, steps, cones, A, b, friction, lower, upper, far, y, z)
         drop_met(w, n, m, operations, alone, A, b, x)
         sure = maximum(sure, contradicts(w, n, m, nc, steps, cones, A, b, friction, lower, upper, far, w.right, None))
-    conclude(left, tolerance, late, sure, empty, report)
+    conclude(left, tolerance, late, sure, w.concave[0], w.skew[0], empty, report)
 
 
 @kernel
