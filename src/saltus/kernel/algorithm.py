@@ -89,6 +89,7 @@ class Algorithm:
         inverts_inertia: bool = False,
         own_code: int = 0,
         double_only: bool = False,
+        unchecked: int = 0,
     ) -> None:
         self.kernel, self.tables = mark_kernel(kernel), tables
         self.name = kernel.__name__.strip("_")
@@ -103,6 +104,10 @@ class Algorithm:
             f"{kernel.__module__}.{kernel.__qualname__}{self.arguments}{self.work.fields}{tables.signature}"
         )
         """What compiled code depends on beside the sources of its kernels: where in memory things are."""
+        self.unchecked = unchecked
+        """So many of the first inputs are not looked through for NaN and infinity: the kernel tells of them by itself."""
+        if unchecked:
+            self.signature += f"{unchecked} unchecked"
         self.own_code = own_code
         """Up to which extent of a model (tables.py) it pays to compile for that model alone; 0: never."""
         self.general, self.varies = self, False
@@ -277,11 +282,12 @@ def declare(
     inverts_inertia: bool = False,
     own_code: int = 0,
     double_only: bool = False,
+    unchecked: int = 0,
 ) -> Callable[[Callable[..., Any]], Algorithm]:
     """The decorator that makes an algorithm of a kernel (tree, *inputs, workspace, *outputs)."""
 
     def decorate(kernel: Callable[..., Any]) -> Algorithm:
-        made = Algorithm(kernel, tables, inputs, outputs, work, inverts_inertia, own_code, double_only)
+        made = Algorithm(kernel, tables, inputs, outputs, work, inverts_inertia, own_code, double_only, unchecked)
         ALGORITHMS.append(made)
         return made
 

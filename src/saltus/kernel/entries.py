@@ -245,9 +245,14 @@ def make_refusal(algorithm: Algorithm, number: Number, present: tuple[bool, ...]
     return refusal
 
 
+def unlooked(algorithm: Algorithm) -> int:
+    """How many of the first inputs are not looked through for NaN: what varies was when the model was made."""
+    return int(algorithm.varies) or algorithm.unchecked
+
+
 def one_entry(algorithm: Algorithm, number: Number, present: tuple[bool, ...]) -> Entry:
     parts = Parts(algorithm, number, present, "direct")
-    at, count, checked = span_at(Span(number)), len(algorithm.inputs), int(algorithm.varies)
+    at, count, checked = span_at(Span(number)), len(algorithm.inputs), unlooked(algorithm)
 
     def one(handle, pointers, meta, work):
         tree = parts.tree(handle)
@@ -266,7 +271,7 @@ def one_entry(algorithm: Algorithm, number: Number, present: tuple[bool, ...]) -
 def many_entry(algorithm: Algorithm, number: Number, present: tuple[bool, ...]) -> Entry:
     parts = Parts(algorithm, number, present, "staged")
     count, total, width = len(algorithm.inputs), len(algorithm.arguments), number.width
-    checked = int(algorithm.varies)  # what varies was checked when the model was made
+    checked = unlooked(algorithm)
     outputs = tuple((k, spec.zeroed, spec.symmetric) for k, spec in enumerate(algorithm.outputs, count))
 
     def many(handle, pointers, meta, work, start, stop):

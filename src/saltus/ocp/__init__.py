@@ -1,0 +1,1 @@
+"""Optimal control: shooting problems, and the solvers of the DDP family."""

@@ -1,0 +1,126 @@
+"""Differential dynamic programming: Newton's method whose iterates are rollouts.
+
+    u_t' = u_t - a k_t - K_t (x_t' (-) x_t),    x_{t+1}' = f_t(x_t', u_t')
+
+Gains come from one backward pass (riccati.py), candidates of all step lengths from one forward pass (forward.py). A start
+with gaps is taken, and the gaps count in the backward pass; the first rollout closes them.
+
+Reference: D. Mayne (1966); Y. Tassa, T. Erez, E. Todorov (2012); as in Crocoddyl 3.2.0's SolverDDP.
+"""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import numpy as np
+
+from saltus.arrays import Array
+from saltus.ocp.euler_structure import _euler_backward, _euler_box_backward
+from saltus.ocp.horizon import Horizon
+from saltus.ocp.problem import Expansion, Trial
+from saltus.ocp.riccati import _backward, _box_backward
+from saltus.ocp.solver import Direction, Solver
+from saltus.ocp.vector_problem import FREE
+
+BACKWARD = {False: _backward, True: _box_backward}
+EULER_BACKWARD = {False: _euler_backward, True: _euler_box_backward}
+"""By whether controls are bounded."""
+
+
+class RiccatiSolver(Solver):
+    """Solvers whose direction is that of a backward pass."""
+
+    boxed = False
+    """Whether controls stay within `u_lower` and `u_upper`."""
+
+    direction: Direction | None = None
+    horizon: Horizon | None = None
+
+    def set_candidate(self, *arguments: Any, **named: Any) -> None:
+        super().set_candidate(*arguments, **named)
+        problem = self.problem
+        self.direction = None
+        if self.boxed:
+            wrong = np.flatnonzero(~(problem.u_lower <= problem.u_upper))
+            if len(wrong):
+                raise ValueError(f"{type(self).__name__}: u_lower lies above u_upper, first at control {wrong[0]}")
+
+    def compute_direction(self, recalculate: bool = True) -> Any:
+        """See Solver; gains are in `direction`."""
+        if recalculate or self.expansion is None:
+            self.expansion = self.problem.calc_diff(self.xs, self.us)
+        self.direction = Direction(*self.backward())
+        nodes = self.direction.report[..., 4].astype(int)
+        if (self.running & (nodes >= 0)).any():
+            lost = self.set_aside(self.expansion)
+            nodes = np.where(lost >= 0, lost, nodes)
+        if (nodes >= 0).any():
+            for array in self.direction:
+                array[nodes >= 0] = 0.0  # what is left there may be anything, and rollouts take numbers alone
+        return nodes
+
+    def backward(self) -> tuple[Array, ...]:
+        """The backward pass on what `expansion` is now."""
+        nodes, problem = cast(Expansion, self.expansion), self.problem
+        euler = nodes.euler
+        inputs: Any = (*nodes[:7], self.iterate.gaps, self.controlled, np.stack([self.preg, self.dreg], -1))
+        if self.boxed:
+            inputs += self.room()
+        algorithm, blocks = BACKWARD[self.boxed], () if euler is None else euler.blocks
+        if euler is not None:
+            algorithm = EULER_BACKWARD[self.boxed]
+            inputs += (euler.A, euler.B, euler.h, euler.steps)
+        if self.horizon is None or self.horizon.blocks != blocks:
+            self.horizon = Horizon(problem.T, problem.nx, problem.ndx, problem.nu, blocks=blocks)
+        found: tuple[Array, ...] = algorithm.call(self.horizon, inputs, self.direction)
+        return found
+
+    def room(self) -> tuple[Array, Array]:
+        """How far controls may go down and up."""
+        problem, us = self.problem, self.us
+        return np.clip(problem.u_lower - us, -FREE, FREE), np.clip(problem.u_upper - us, -FREE, FREE)
+
+    def roll(self, lengths: Array) -> Trial:
+        """See Solver."""
+        found = self.outcome()
+        return self.problem.forward(self.xs, self.us, self.gaps_to_keep(), found.K, found.k, lengths, self.boxed)
+
+    def gaps_to_keep(self) -> Array:
+        """Of which a rollout keeps 1 - a."""
+        raise NotImplementedError
+
+    def outcome(self) -> Direction:
+        """See Solver."""
+        if self.direction is None:
+            problem, n, m = self.problem, self.problem.ndx, self.problem.nu
+            shapes = (
+                (problem.T, m, n),
+                (problem.T, m),
+                (problem.T, m),
+                (problem.T + 1, n),
+                (problem.T + 1, n, n),
+                (problem.T + 1, n),
+                (5,),
+            )
+            return Direction(*(np.zeros((*self.batch, *shape)) for shape in shapes))
+        return self.direction
+
+
+class DDP(RiccatiSolver):
+    """Differential dynamic programming."""
+
+    def gaps_to_keep(self) -> Array:
+        return np.zeros_like(self.iterate.gaps)
+
+    def improvements(self, trial: Trial, sound: Any) -> Array:
+        """(2, A, ...): controls alone."""
+        report = self.outcome().report
+        return np.stack([np.broadcast_to(report[..., i], trial.costs.shape) for i in range(2)])
+
+    def acceptable(self, d: Array, expected: Array, gained: Array) -> Any:
+        options = self.options
+        enough = (np.abs(d[0]) < options.th_grad) | ~self.iterate.feasible | (gained > options.th_acceptstep * expected)
+        return (expected >= 0) & enough
+
+    def advance(self, length: Array, trial: Trial) -> tuple[Array, Any]:
+        return np.zeros_like(self.iterate.gaps), np.ones(self.batch, bool)

@@ -1,0 +1,418 @@
+"""What all solvers of optimal control share: iterates, regularisation, line search, when to stop, log, callbacks.
+
+    direction -> expected improvement -> the first step length a in 1, 1/2, ... 1/512 that is good enough -> stop?
+
+Regularisation grows where there is no direction, or where steps are short, and falls where they are long. Step lengths are
+tried one by one at first, then as many at a time as a packet has lanes. A batch of problems goes through all this together:
+what is one number for one problem is an array, and those that are done stay as they are.
+
+| paper, Crocoddyl | code | |
+|---|---|---|
+| alpha | `length` | step length |
+| Delta J = alpha (d_0 + alpha d_1 / 2) | `d`, (2, ...) | expected improvement of the cost |
+| mu, preg, dreg | `preg`, `dreg` | added to V_xx, and to Q_uu |
+| th_stop ... | `Options` | thresholds, with Crocoddyl's names and numbers |
+
+Reference: C. Mastalli et al., Crocoddyl (2020), section III; C. Mastalli et al., A feasibility-driven approach to
+control-limited DDP (2022), algorithm 1. `iterations` counts those that were done, Crocoddyl's `iter` begins at 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from saltus.arrays import Array, ArrayLike
+from saltus.kernel.target import packet
+from saltus.ocp.problem import Expansion, Log, OptimalControlProblem, Result, Trial, log_line
+from saltus.ocp.status import OCPStatus
+from saltus.ocp.vector_problem import finite
+
+HUGE = 1e30
+"""What is larger counts as infinite."""
+
+ALONE = 2
+"""So many step lengths of a single problem are tried one by one: most are good enough, and a packet takes four times as long
+as one rollout (measured)."""
+
+
+class Options(NamedTuple):
+    """Thresholds of a solver."""
+
+    th_stop: float = 1e-9
+    """It has converged where |d_0 + d_1 / 2| is below."""
+    th_acceptstep: float = 0.1
+    """The share of the expected improvement that a step must bring."""
+    th_acceptnegstep: float = 2.0
+    """FDDP: how many times what is expected the cost may grow while gaps close."""
+    th_grad: float = 1e-12
+    """Slopes d_0 below are none: any step is good enough."""
+    th_gaptol: float = 1e-16
+    """Gaps below are none (KKT)."""
+    th_stepdec: float = 0.5
+    th_stepinc: float = 0.01
+    """Regularisation falls after steps longer than the one, grows after steps no longer than the other."""
+    reg_min: float = 1e-9
+    reg_max: float = 1e9
+    reg_incfactor: float = 10.0
+    reg_decfactor: float = 10.0
+    lengths: tuple[float, ...] = tuple((0.5 ** np.arange(10)).tolist())
+
+
+class Iterate(NamedTuple):
+    """Where a solver is: replaced as one, so that an interrupt leaves a whole one."""
+
+    xs: Array
+    us: Array
+    gaps: Array
+    cost: Any
+    feasible: Any
+    """Whether there are no gaps, and whether there were none before."""
+    was_feasible: Any
+
+
+class Direction(NamedTuple):
+    """What a backward pass answers."""
+
+    K: Array
+    k: Array
+    Qu: Array
+    Vx: Array
+    Vxx: Array
+    Vf: Array
+    report: Array
+
+
+class Solver:
+    """Base of all solvers. A solver keeps the workspace and the iterate; the problem is only asked."""
+
+    defaults: ClassVar[Options] = Options()
+
+    def __init__(
+        self,
+        problem: OptimalControlProblem,
+        callbacks: Sequence[Callable[[Solver], None]] = (),
+        **options: Any,
+    ) -> None:
+        unknown = set(options) - set(Options._fields)
+        if unknown:
+            raise TypeError(
+                f"{type(self).__name__}: {min(unknown)!r} is no option, expected one of {', '.join(Options._fields)}"
+            )
+        self.problem, self.callbacks = problem, tuple(callbacks)
+        self.options = self.defaults._replace(**options)
+        for name, value in self.options._asdict().items():
+            if not (np.asarray(value) > 0).all():
+                raise ValueError(f"{type(self).__name__}: {name} is {value}, expected more than 0")
+        self.controlled = np.asarray(getattr(problem, "controlled", np.ones(problem.T)), float)
+        self.iteration = -1
+        self.trial: Trial | None = None
+        self.expansion: Expansion | None = None
+
+    # ------------------------------------------------------------------------------------------------------- candidates
+
+    def set_candidate(self, xs: ArrayLike | None = None, us: ArrayLike | None = None, feasible: bool = False) -> None:
+        """Start from states (..., T + 1, nx), by default x0 at all nodes, and controls (..., T, nu), by default 0.
+        `feasible`: they are a rollout of these controls, without gaps."""
+        problem = self.problem
+        x0 = finite(problem.x0, f"{type(self).__name__}: x0")
+        shapes = {"xs": (problem.T + 1, problem.nx), "us": (problem.T, problem.nu)}
+        given = {}
+        for name, value in (("xs", xs), ("us", us)):
+            shape = shapes[name]
+            if value is not None:
+                array = given[name] = finite(value, f"{type(self).__name__}: {name}")
+                if array.shape[-2:] != shape:
+                    raise ValueError(
+                        f"{type(self).__name__}: {name} has the shape {array.shape}, expected (..., {shape[0]}, {shape[1]})"
+                    )
+        leads = [array.shape[:-2] for array in given.values()]
+        batch = np.broadcast_shapes(getattr(problem, "batch", x0.shape[:-1]), x0.shape[:-1], *leads)
+        start = given.get("xs", x0[..., None, :])
+        states = np.array(np.broadcast_to(start, (*batch, *shapes["xs"])))
+        controls = np.array(np.broadcast_to(given.get("us", 0.0), (*batch, *shapes["us"])))
+        gaps, cost = self.find_gaps(states, controls)
+        if feasible:
+            gaps = np.zeros_like(gaps)
+        self.batch, count = batch, int(np.prod(batch))
+        self.chunk = max(1, packet(64).width // max(1, count))
+        self.alone = ALONE if count == 1 else 0
+        self.iterate = Iterate(states, controls, gaps, cost, np.full(batch, feasible), np.zeros(batch, bool))
+        self.preg = self.dreg = np.full(batch, self.options.reg_min)
+        self.d = np.zeros((2, *batch))
+        self.stop = np.full(batch, np.nan)
+        self.statuses, self.culprits = np.full(batch, int(OCPStatus.MAX_ITERATIONS)), np.full(batch, -1)
+        self.running, self.counts = np.ones(batch, bool), np.zeros(batch, int)
+        self.length = np.ones(batch)
+        self.gained = self.expected = np.zeros(batch)
+
+    def find_gaps(self, xs: Array, us: Array) -> tuple[Array, Array]:
+        """(..., T + 1, ndx), and the cost (...)."""
+        problem = self.problem
+        values = problem.calc(xs, us)
+        lost = self.lost_nodes(values.next, values.costs)
+        if lost is not None:
+            raise ValueError(f"{type(self).__name__}: the start is lost at node {lost}: what it leads to is not finite")
+        x0 = np.broadcast_to(problem.x0, xs[..., 0, :].shape)
+        ends = np.concatenate([x0[..., None, :], values.next], -2)
+        return problem.difference(xs, ends), values.costs.sum(-1)
+
+    @staticmethod
+    def lost_nodes(next: Array, costs: Array) -> int | None:
+        """The first node whose numbers are not finite."""
+        bad = ~np.isfinite(costs)
+        bad[..., :-1] |= ~np.isfinite(next).all(-1)
+        return int(np.argwhere(bad)[0][-1]) if bad.any() else None
+
+    @property
+    def xs(self) -> Array:
+        return self.iterate.xs
+
+    @property
+    def us(self) -> Array:
+        return self.iterate.us
+
+    @property
+    def cost(self) -> Any:
+        return self.iterate.cost
+
+    # ------------------------------------------------------------------------------- what a solver is made of: its parts
+
+    def compute_direction(self, recalculate: bool = True) -> Any:
+        """The direction at the iterate: (...) the node where there is none, or -1. `recalculate`: derivatives as well."""
+        raise NotImplementedError
+
+    def roll(self, lengths: Array) -> Trial:
+        """Candidates for some step lengths."""
+        raise NotImplementedError
+
+    def improvements(self, trial: Trial, sound: Any) -> Array:
+        """d (2, A, ...) for candidates; those that are not `sound` may hold anything."""
+        raise NotImplementedError
+
+    def acceptable(self, d: Array, expected: Array, gained: Array) -> Any:
+        """(A, ...) whether steps are good enough."""
+        raise NotImplementedError
+
+    def advance(self, length: Array, trial: Trial) -> tuple[Array, Any]:
+        """Gaps and feasibility after steps of these lengths (...)."""
+        raise NotImplementedError
+
+    def outcome(self) -> Direction:
+        """Gains and value function for the result."""
+        raise NotImplementedError
+
+    # ---------------------------------------------------------------------------------------------------- single strokes
+
+    def try_step(self, length: float = 1.0) -> Any:
+        """The improvement of the cost (...) that a step of this length brings; the candidate is `trial`."""
+        self.trial = self.roll(np.array([length]))
+        return self.cost - self.trial.costs[0]
+
+    def expected_improvement(self) -> Array:
+        """d (2, ...): a step of length a improves the cost by a (d_0 + a d_1 / 2), to second order. Of FDDP, with the
+        candidate of the last `try_step`."""
+        trial = (
+            self.trial if self.trial is not None else Trial(self.xs[None], self.us[None], np.asarray(self.cost)[None])
+        )
+        self.d = self.improvements(trial, np.ones(trial.costs.shape, bool))[:, -1]
+        return self.d
+
+    def stopping_criteria(self) -> Any:
+        """(...) what is still to be gained."""
+        self.stop = np.abs(self.d[0] + 0.5 * self.d[1])
+        return self.stop
+
+    # -------------------------------------------------------------------------------------------------------------- solve
+
+    def solve(
+        self,
+        xs: ArrayLike | None = None,
+        us: ArrayLike | None = None,
+        max_iterations: int = 100,
+        feasible: bool = False,
+        regularisation: float | None = None,
+        verbose: bool = False,
+    ) -> Result:
+        """Iterate until it has converged. `xs`, `us`, `feasible`: see `set_candidate`. `verbose`: print a line an iteration.
+
+        Ctrl-C ends it after the iteration's part that is being computed; the result is the last iterate.
+        """
+        rows: list[tuple[Any, ...]] = []
+        self.set_candidate(xs, us, feasible)
+        if regularisation is not None:
+            self.preg = self.dreg = np.full(self.batch, float(regularisation))
+        recalculate = True
+        try:
+            for self.iteration in range(max_iterations):
+                if not self.find_direction(recalculate):
+                    break
+                ffeas = np.abs(self.iterate.gaps).max((-1, -2))
+                before = self.running.copy()
+                recalculate = self.search()
+                self.counts = self.counts + before
+                self.adapt()
+                self.stopping_criteria()
+                rows.append(
+                    (
+                        self.cost,
+                        self.stop,
+                        np.abs(self.d[0]),
+                        self.preg,
+                        self.dreg,
+                        self.length,
+                        ffeas,
+                        self.expected,
+                        self.gained,
+                    )
+                )
+                if verbose:
+                    self.print_line(rows[-1])
+                for callback in self.callbacks:
+                    callback(self)
+                self.end(self.iterate.was_feasible & (self.stop < self.options.th_stop), OCPStatus.SOLVED)
+                if not self.running.any():
+                    break
+        except KeyboardInterrupt:
+            self.end(self.running, OCPStatus.INTERRUPTED)
+        return self.result(rows)
+
+    def find_direction(self, recalculate: bool) -> bool:
+        """With as much regularisation as it takes; False if nobody is left."""
+        while True:
+            nodes = self.compute_direction(recalculate)
+            bad = self.running & (nodes >= 0)
+            if not bad.any():
+                return bool(self.running.any())
+            recalculate = False
+            self.regularise(bad, self.options.reg_incfactor)
+            self.end(bad & (self.preg >= self.options.reg_max), OCPStatus.REGULARISATION, nodes)
+
+    def search(self) -> bool:
+        """The line search; whether somebody has moved."""
+        lengths = np.array(self.options.lengths)
+        left = self.running.copy()
+        moved = np.zeros(self.batch, bool)
+        starts = [*range(self.alone), *range(self.alone, len(lengths), self.chunk)]
+        for start, stop in pairwise([*starts, len(lengths)]):
+            some = lengths[start:stop]
+            trial = self.trial = self.roll(some)
+            sound = np.isfinite(trial.costs) & (trial.costs < HUGE) & (np.abs(trial.xs).max((-1, -2)) < HUGE)
+            a = some.reshape(-1, *(1,) * len(self.batch))
+            d = self.improvements(trial, sound)
+            expected = a * (d[0] + 0.5 * a * d[1])
+            with np.errstate(invalid="ignore"):
+                gained = self.cost - trial.costs
+            good = sound & left & self.acceptable(d, expected, gained)
+            any_sound = sound.any(0)
+            first, last = good.argmax(0), len(some) - 1 - sound[::-1].argmax(0)
+            taken = good.any(0)
+            chosen = np.where(taken, first, last)
+
+            def pick(array: Array, axis: int = 0, chosen: Any = chosen) -> Array:
+                index = chosen.reshape(
+                    (1,) * axis + (1, *self.batch) + (1,) * (array.ndim - axis - 1 - len(self.batch))
+                )
+                return np.take_along_axis(array, index, axis).squeeze(axis)
+
+            seen = left & any_sound
+            self.d = np.where(seen, pick(d, 1), self.d)
+            self.gained = np.where(seen, pick(gained), self.gained)
+            self.expected = np.where(seen, pick(expected), self.expected)
+            self.length = np.where(left, np.where(taken, some[first], some[-1]), self.length)
+            if taken.any():
+                moved |= taken
+                old = self.iterate
+                gaps, feasible = self.advance(some[first], trial)
+                self.iterate = Iterate(
+                    choose(taken, pick(trial.xs), old.xs),
+                    choose(taken, pick(trial.us), old.us),
+                    choose(taken, gaps, old.gaps),
+                    np.where(taken, pick(trial.costs), old.cost),
+                    np.where(taken, feasible, old.feasible),
+                    np.where(taken, old.feasible, old.was_feasible),
+                )
+            left &= ~taken
+            if not left.any():
+                break
+        return bool(moved.any())
+
+    def set_aside(self, expansion: Expansion) -> Any:
+        """Problems whose derivatives are not finite are done, and get others. (...) the node to blame, or -1."""
+        bad = np.zeros((*self.batch, self.problem.T + 1), bool)
+        for array in expansion[:7]:
+            own = ~np.isfinite(array).all(tuple(range(len(self.batch) + 1, array.ndim)))
+            bad[..., : own.shape[-1]] |= own
+        nodes = np.where(bad.any(-1), bad.argmax(-1), -1)
+        sound: Any = (np.nan_to_num(array, posinf=0.0, neginf=0.0) for array in expansion[:7])
+        self.expansion = Expansion(*sound)
+        self.end(nodes >= 0, OCPStatus.NOT_FINITE, nodes)
+        return nodes
+
+    def adapt(self) -> None:
+        """Regularisation after a step."""
+        options, running = self.options, self.running
+        self.regularise(running & (self.length > options.th_stepdec), 1 / options.reg_decfactor)
+        short = running & (self.length <= options.th_stepinc)
+        self.regularise(short, options.reg_incfactor)
+        self.end(short & (self.preg >= options.reg_max), OCPStatus.REGULARISATION)
+
+    def regularise(self, where: Any, factor: float) -> None:
+        least, most = self.options.reg_min, self.options.reg_max
+        self.preg = self.dreg = np.where(where, np.clip(self.preg * factor, least, most), self.preg)
+
+    def end(self, who: Any, status: OCPStatus, nodes: Any = -1) -> None:
+        """These problems are done, and which nodes are to blame."""
+        self.statuses = np.where(who & self.running, int(status), self.statuses)
+        self.culprits = np.where(who & self.running, nodes, self.culprits)
+        self.running = self.running & ~who
+
+    def print_line(self, row: tuple[Any, ...]) -> None:
+        if self.iteration % 10 == 0:
+            print(Log.HEADER)
+        print(log_line(self.iteration, *(float(np.ravel(x)[0]) for x in row[:7])), flush=True)
+
+    def result(self, rows: list[tuple[Any, ...]]) -> Result:
+        found, iterate = self.outcome(), self.iterate
+        columns = zip(*rows, strict=True) if rows else [()] * len(Log._fields)
+        log = Log(*(np.array(column).reshape(len(rows), *self.batch) for column in columns))
+        one = self.batch == ()
+        return Result(
+            iterate.xs, iterate.us, float(iterate.cost) if one else iterate.cost,
+            int(self.counts) if one else self.counts,
+            OCPStatus(int(self.statuses)) if one else self.statuses,
+            int(self.culprits) if one else self.culprits,
+            self.explain(), iterate.gaps, found.K, found.k, found.Vx, found.Vxx, log,
+        )  # fmt: skip
+
+    def explain(self) -> str:
+        """Why it stopped, in words, of the first problem that failed; what a problem's `blame` says of the node as well."""
+        failed = np.flatnonzero(self.statuses != OCPStatus.SOLVED)
+        if not len(failed):
+            return ""
+        first = failed[0]
+        status, node = OCPStatus(int(self.statuses.flat[first])), int(self.culprits.flat[first])
+        where = f" of problem {first}" if self.batch else ""
+        if status == OCPStatus.INTERRUPTED:
+            return "interrupted"
+        if status == OCPStatus.MAX_ITERATIONS:
+            return f"not converged after {self.counts.flat[first]} iterations{where}"
+        if node < 0:
+            return f"no step is good enough{where}, even with the largest regularisation"
+        words = f"node {node}{where}: its derivatives are not finite"
+        if status == OCPStatus.REGULARISATION:
+            why = "Q_uu is not positive definite, or V not finite"
+            words = f"node {node}{where}: {why}, even with the largest regularisation"
+        blame = getattr(self.problem, "blame", None)
+        if blame is not None:
+            place = np.unravel_index(first, self.batch) if self.batch else ()
+            words += f"; {blame(self.xs[place], self.us[place], node)}"
+        return words
+
+
+def choose(mask: Any, new: Array, old: Array) -> Array:
+    """Problem by problem."""
+    return np.where(mask.reshape(mask.shape + (1,) * (new.ndim - mask.ndim)), new, old)
