@@ -171,7 +171,7 @@ def timed(name: str, found: dict[str, Any], repeats: int, seconds: float = 0.05)
         "forward": lambda: around.tryStep(1.0),
     }
     best = best_times(calls, repeats, seconds)
-    solve, iteration = best.pop("solve"), 0.0
+    solve = best.pop("solve")
     iteration = solve / found["iterations"]
     tries = sum(tried(step) for step in found["log"]["step"]) / found["iterations"]
     spent = {"calc_diff": best["calc_diff"], "backward": best["backward"], "forward": tries * best["forward"]}
@@ -319,12 +319,17 @@ def problem_numbers(name: str, found: dict[str, Any]) -> dict[str, Any]:
 
 # --- values of nodes ---
 def sample(problem: Any, seed: int) -> tuple[list[Any], list[Any], list[Any]]:
-    """Random states, as steps from x0, and controls around those that stand still; numbers of few digits."""
+    """Random states, as steps from x0, and controls around those that stand still; numbers of few digits.
+
+    A joint is beyond its limit, one too fast upwards and one downwards, so that barriers are awake.
+    """
     import numpy as np
 
     rng, state = np.random.default_rng(seed), problem.runningModels[0].state
     spread = np.r_[np.full(state.nv, 0.2), np.full(state.nv, 0.5)]
-    steps = [(spread * rng.normal(size=state.ndx)).round(4) for _ in range(problem.T + 1)]
+    beyond = np.zeros(state.ndx)
+    beyond[[8, state.nv + 7, -1]] = 12.0, 20.0, -20.0
+    steps = [(beyond + spread * rng.normal(size=state.ndx)).round(4) for _ in range(problem.T + 1)]
     us = [(u + 10.0 * rng.normal(size=u.size)).round(3) for u in first_guess(problem)[1]]
     return steps, [state.integrate(problem.x0, step) for step in steps], us
 
