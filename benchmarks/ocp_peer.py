@@ -71,7 +71,8 @@ def environment(folder: Path) -> Path:
     python = folder / "bin" / "python"
     if not python.exists():
         venv.create(folder, with_pip=True)
-    if subprocess.run([python, "-c", "import crocoddyl, example_robot_data"], capture_output=True).returncode:
+    known = subprocess.run([python, "-c", "import crocoddyl, example_robot_data"], capture_output=True, check=False)
+    if known.returncode:
         subprocess.run([python, "-m", "pip", "install", "--quiet", *PACKAGES], check=True)
     return python
 

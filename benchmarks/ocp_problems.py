@@ -6,7 +6,7 @@
 |---|---|---|---|
 | w_ti | `Term.weight` | 0 where a node does not have the term | (T + 1,) |
 | c_ti | `Term.reference` | of the residual | (T + 1, n) |
-| a_i | `.activation` | "quadratic" 1/2 r'r, "weighted" 1/2 r' diag(weights) r, "barrier" 1/2 of what is beyond lower, upper | |
+| a_i | `.activation` | "quadratic", "weighted", "barrier": 1/2 r'r, 1/2 r'Wr, 1/2 p'p, p beyond the bounds | |
 | r_i | `.residual` | see below | (size,) |
 | f_t | | forces of the contacts, or the impulses of an impact | |
 | dt_t | `GaitProblem.dt` | of semi-implicit Euler: v' = v + dt a, q' = q (+) dt v' | (T + 1,) |
@@ -53,7 +53,7 @@ class Term:
     residual: str
     activation: str
     weight: Array  # (T + 1,)
-    reference: Array  # (T + 1, n), zero where the weight is
+    reference: Array  # (T + 1, n), any where the weight is zero
     frame: str = ""
     matrix: Array | None = None  # (rows, 3 or 6) of a cone
     weights: Array | None = None  # (size,) of a weighted activation
@@ -152,7 +152,9 @@ def load_problem(name: str, folder: Path = FOLDER) -> GaitProblem:
     data = json.loads(file.read_text())
     model = robot_model(data["robot"], folder)
     dt, impact, touching, listed = zip(*data["nodes"], strict=True)
-    feet = tuple(frame["name"] for frame in json.loads((folder / f"crocoddyl_{data['robot']}.json").read_text())["frames"])
+    feet = tuple(
+        frame["name"] for frame in json.loads((folder / f"crocoddyl_{data['robot']}.json").read_text())["frames"]
+    )
     us0 = np.zeros((len(dt) - 1, data["controls"]))
     for u, row in zip(us0, data["us0"]["of_node"], strict=True):
         known = data["us0"]["rows"][row]
@@ -176,7 +178,7 @@ def term_of(index: int, given: dict[str, Any], nodes: Any) -> Term:
         for term, factor, reference in terms:
             if term == index:
                 weight[t], found[t] = factor, reference or given.get("reference", [])
-    reference = np.zeros((len(nodes), len(next(iter(found.values())))))
+    reference = np.tile(np.array(next(iter(found.values())), float), (len(nodes), 1))
     reference[list(found)] = list(found.values())
     return Term(
         given["name"], given["residual"], given["activation"], weight, reference, given.get("frame", ""),
