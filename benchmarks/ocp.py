@@ -2,8 +2,8 @@
 
     python -m benchmarks.ocp [--problems walk,trot] [--peer FOLDER | --no-peer] [--quick]
 
-Crocoddyl runs in an environment of its own, in FOLDER, which is made if it is not there (`ocp_peer.py`); the problems, first
-guesses and thresholds are the same numbers (`ocp_problems.py`). One thread. Both solve each problem one right after the other.
+Crocoddyl runs in an environment of its own, in FOLDER, which is made if it is not there (`ocp_peer.py`); problems, first
+guesses and thresholds are the same numbers (`ocp_problems.py`). One thread; both solve a problem right after each other.
 Rows are of one problem and one library:
 
 | column | what |
@@ -65,9 +65,7 @@ def crocoddyl(name: str, python: Path, repeats: int) -> dict[str, Any]:
     }
 
 
-def saltus(
-    gait: GaitProblem, shooting_problem: Callable[[GaitProblem], Any], repeats: int, seconds: float
-) -> dict[str, Any]:
+def saltus(gait: GaitProblem, make: Callable[[GaitProblem], Any], repeats: int, seconds: float) -> dict[str, Any]:
     """A row of ours."""
     from saltus.ocp import FDDP
 
