@@ -31,7 +31,7 @@ from typing import Any
 import numpy as np
 
 import saltus as sl
-from benchmarks import ocp_peer
+from benchmarks import ocp_peer, ocp_terms
 from benchmarks.measure import Timed, best_times, circumstances, write
 from benchmarks.ocp_problems import NAMES, GaitProblem, load_problem
 from benchmarks.robots import chosen
@@ -112,9 +112,7 @@ def peer_python(folder: Path) -> Path | None:
 
 def builder() -> Callable[[GaitProblem], Any] | None:
     """What makes our problem of a gait's numbers, once saltus has such problems."""
-    from benchmarks import ocp_problems
-
-    return getattr(ocp_problems, "shooting_problem", None)
+    return getattr(ocp_terms, "shooting_problem", None)
 
 
 def line(row: dict[str, Any]) -> str:
