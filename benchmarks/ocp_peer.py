@@ -67,7 +67,7 @@ LARGE = 1e300
 
 # --- the environment ---
 def environment(folder: Path) -> Path:
-    """The Python of Crocoddyl's environment, made if it is not there: 30 s and 900 MB."""
+    """The Python of Crocoddyl's environment, made if it is not there: a minute and 900 MB."""
     python = folder / "bin" / "python"
     if not python.exists():
         venv.create(folder, with_pip=True)
