@@ -24,16 +24,17 @@ import json
 import os
 import subprocess
 import tempfile
-from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import saltus as sl
-from benchmarks import ocp_peer, ocp_terms
+from benchmarks import ocp_peer
 from benchmarks.measure import Timed, best_times, circumstances, write
 from benchmarks.ocp_problems import NAMES, GaitProblem, load_problem
+from benchmarks.ocp_terms import shooting_problem
 from benchmarks.robots import chosen
 
 PEER = Path(os.environ.get("SALTUS_OCP_PEER", Path(__file__).parents[1] / ".cache" / "crocoddyl"))
@@ -65,11 +66,11 @@ def crocoddyl(name: str, python: Path, repeats: int) -> dict[str, Any]:
     }
 
 
-def saltus(gait: GaitProblem, make: Callable[[GaitProblem], Any], repeats: int, seconds: float) -> dict[str, Any]:
+def saltus(gait: GaitProblem, repeats: int, seconds: float) -> dict[str, Any]:
     """A row of ours."""
-    from saltus.ocp import FDDP
+    from saltus.ocp.fddp import FDDP
 
-    problem = make(gait)
+    problem = shooting_problem(gait)
     solver, around = FDDP(problem, th_stop=gait.stop), FDDP(problem, th_stop=gait.stop)
     result = around.solve(gait.xs0, gait.us0, max_iterations=ocp_peer.MOST_ITERATIONS)
     around.set_candidate(result.xs, result.us)
@@ -110,9 +111,9 @@ def peer_python(folder: Path) -> Path | None:
         return None
 
 
-def builder() -> Callable[[GaitProblem], Any] | None:
-    """What makes our problem of a gait's numbers, once saltus has such problems."""
-    return getattr(ocp_terms, "shooting_problem", None)
+def solves() -> bool:
+    """Whether this saltus has optimal control."""
+    return find_spec("saltus.ocp") is not None
 
 
 def line(row: dict[str, Any]) -> str:
@@ -152,14 +153,14 @@ def main() -> None:
     parser.add_argument("--output", type=Path, default=None)
     given = parser.parse_args()
     repeats, seconds = (3, 0.05) if given.quick else (10, 0.2)
-    python, make = None if given.no_peer else peer_python(given.peer), builder()
+    python = None if given.no_peer else peer_python(given.peer)
     sl.set_threads(1)
     result: dict[str, Any] = circumstances("benchmarks.ocp") | {"peer": ocp_peer.PACKAGES[0], "unit": "s"}
     result |= {"rows": [], "ratios": []}
     times = "".join(f"{key:>10}" for key in ("solve", "iteration", *PARTS))
     print(f"{'problem':<11}{'by':<11}{'nodes':>5}{'cost':>16}{'it.':>5}{times}   [ms]")
     for name in chosen(given.problems, NAMES):
-        rows = [] if make is None else [saltus(load_problem(name), make, repeats, seconds)]
+        rows = [saltus(load_problem(name), repeats, seconds)] if solves() else []
         rows += [] if python is None else [crocoddyl(name, python, repeats)]
         for row in rows:
             print(line(row), flush=True)

@@ -37,6 +37,17 @@ def gait_terms(gait: GaitProblem) -> GaitTerms:
     return GaitTerms([made(term, name) for term, name in zip(gait.terms, unique, strict=True)], weights, references)
 
 
+def shooting_problem(gait: GaitProblem, method: str = "constrained_aba") -> Any:
+    """saltus' problem of a gait, by a method of constrained dynamics."""
+    from saltus.ocp.shooting_problem import ShootingProblem
+
+    found, nv = gait_terms(gait), gait.model.nv
+    return ShootingProblem.of_nodes(
+        gait.dynamics(method=method), gait.x0, found.terms, gait.dt[:-1], weights=found.weights,
+        references=found.references, active=gait.active, motors=range(nv - gait.nu, nv),
+    )  # fmt: skip
+
+
 def made(term: Term, name: str) -> Any:
     """The term; its weight is 1, as nodes have their own."""
     from saltus.ocp import terms
