@@ -48,8 +48,7 @@ def crocoddyl(name: str, python: Path, repeats: int) -> dict[str, Any]:
     """A row, from a process of the peer's."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "found.json"
-        command = [python, ocp_peer.__file__, "--problems", name, "--repeats", str(repeats), "--output", file]
-        subprocess.run(command, check=True, stderr=subprocess.DEVNULL)
+        ocp_peer.command(python, "ocp_peer", "--problems", name, "--repeats", repeats, "--output", file)
         found = json.loads(file.read_text())[name]
     times = found["times"]
     return {

@@ -1,4 +1,4 @@
-"""Crocoddyl's gaits as numbers, read from what `ocp_peer.py --dump` wrote to `tests/ocp`: no Crocoddyl needed.
+"""Crocoddyl's gaits as numbers, read from what `ocp_peer_numbers.py` wrote to `tests/ocp`: no Crocoddyl needed.
 
     minimise  sum_t s_t sum_i w_ti a_i(r_i(x_t, u_t, f_t; c_ti))    with s_t = dt_t, or 1 at impacts and at the end
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-pytest.importorskip("saltus.ocp.shooting_problem")
-fddp = pytest.importorskip("saltus.ocp.fddp")
-
 from benchmarks.ocp_problems import FOLDER, NAMES
 from benchmarks.ocp_terms import gait_terms, shooting_problem
 from tests.closeness import assert_close, error
 from tests.ocp.test_gait_oracle import along, sampled
+
+pytest.importorskip("saltus.ocp.shooting_problem")
+fddp = pytest.importorskip("saltus.ocp.fddp")
 
 METHODS = ("constrained_aba", "prox_ltl")
 IMPACTS = 1e-9

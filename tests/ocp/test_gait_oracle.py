@@ -1,14 +1,13 @@
 """Crocoddyl's gaits, evaluated from their numbers, are what Crocoddyl has: dynamics, forces, terms and derivatives.
 
 The values are in the files of this folder; with an environment that has Crocoddyl (`SALTUS_OCP_PEER`, a folder made by
-`python benchmarks/ocp_peer.py --make FOLDER`) every residual of every node is compared, and the whole solution.
+`python -m benchmarks.ocp_peer --make FOLDER`) every residual of every node is compared, and the whole solution.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import subprocess
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -61,9 +60,9 @@ def peer_files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if not PEER:
         pytest.skip("SALTUS_OCP_PEER is not set: no environment that has Crocoddyl")
     folder = tmp_path_factory.mktemp("crocoddyl")
-    command = [ocp_peer.environment(Path(PEER)), ocp_peer.__file__]
-    subprocess.run([*command, "--dump", folder, "--everywhere"], check=True)
-    subprocess.run([*command, "--output", folder / "solved.json", "--repeats", "1"], check=True)
+    python = ocp_peer.environment(Path(PEER))
+    ocp_peer.command(python, "ocp_peer_numbers", folder, "--everywhere")
+    ocp_peer.command(python, "ocp_peer", "--output", folder / "solved.json", "--repeats", 1)
     return folder
 
 
