@@ -11,6 +11,7 @@
 | `python -m benchmarks.scaling` | constrained chains and trees of up to 200 links | `results/scaling-<machine>.json` |
 | `python -m benchmarks.convergence` | what is left of constraints after each iteration | `results/convergence.json` |
 | `python -m benchmarks.operations` | operation counts of constrained dynamics | `results/operations.json` |
+| `python -m benchmarks.ocp` | optimal control on Crocoddyl's gaits, beside Crocoddyl | `results/ocp-<machine>.json` |
 | `python -m benchmarks.plot` | figures, and a page of the documentation | `docs/benchmarks.md` |
 | `python -m benchmarks.plot_constraints` | likewise, on constraints | `docs/benchmarks-constraints.md` |
 

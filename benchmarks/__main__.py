@@ -17,7 +17,8 @@ def has_gpu() -> bool:
 
 def main() -> None:
     constraints = ("constrained", "precision", "osim", "scaling", "convergence", "operations")
-    contacts, control = ("contact_problems", "contact_steps"), ("qps", "inverse_kinematics", "control", "control_loop")
+    contacts = ("contact_problems", "contact_steps")
+    control = ("qps", "admm_walk", "inverse_kinematics", "control", "control_loop", "ocp")
     derivatives = ("derivatives", "derivative_errors", "derivative_effort", "lifting")
     plots = ("plot", "plot_constraints", "plot_derivatives", "plot_lifting")
     gpu = ("cuda",) if has_gpu() else ()

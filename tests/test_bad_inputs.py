@@ -15,6 +15,7 @@ import pytest
 
 import saltus as sl
 from tests.bad_inputs.in_algorithms import IN_ALGORITHMS
+from tests.bad_inputs.in_control import IN_CONTROL
 from tests.bad_inputs.in_files import EVERY_FORMAT, IN_FILES, LOADERS, PAIR, WHOLE, no_files, sdf
 from tests.bad_inputs.in_models import IN_MODELS
 from tests.bad_inputs.in_views import IN_VIEWS
@@ -22,6 +23,7 @@ from tests.model.robots import joint, link, robot
 
 TABLE = {
     **{f"algorithms: {name}": case for name, case in IN_ALGORITHMS.items()},
+    **{f"control: {name}": case for name, case in IN_CONTROL.items()},
     **{f"models: {name}": case for name, case in IN_MODELS.items()},
     **{f"views: {name}": case for name, case in IN_VIEWS.items()},
     **{f"paths: {name}": case for name, case in no_files(str(Path(__file__).parent))},

@@ -1,7 +1,7 @@
 """Makes the pictures of the README and the documentation: `python -m tools.pictures` writes them to docs/figures, or those
 that are named: `python -m tools.pictures pile`.
 
-They are replay files (`sl.view.save_replay`), opened in a headless Chromium and looked at from a good place.
+They are replay files (`sl.view.save_replay`), opened in a headless Chromium and looked at from a good place; and plots.
 """
 
 from __future__ import annotations
@@ -122,6 +122,12 @@ def on_one_foot() -> dict[str, Any]:
     }
 
 
+def draw_walk(file: Path) -> None:
+    """Torques, forces and cones of the last two seconds of Cassie's walk."""
+    _, brain = walk.walk("cassie", 8.0, 0.4)
+    brain.record.draw(file, 6.0, 8.0)
+
+
 class Picture(NamedTuple):
     scene: Callable[[], dict[str, Any]]
     size: tuple[int, int]  # pixels
@@ -143,10 +149,16 @@ PICTURES = {
     "pile": Picture(piled, (900, 560), (0.75, -1.0, 0.75), 0.8, (0.0, 0.0, 0.15)),
 }
 
+PLOTS = {"walk-cassie-forces": draw_walk}
+
 
 def main(names: Sequence[str]) -> None:
+    for name in names or PLOTS:
+        if name in PLOTS:
+            PLOTS[name](FIGURES / f"{name}.png")
+            print(f"wrote {FIGURES / name}.png")
     with tempfile.TemporaryDirectory() as folder, launched() as browser:
-        for name in names or PICTURES:
+        for name in [name for name in names if name not in PLOTS] if names else PICTURES:
             scene, (width, height), *camera = PICTURES[name]
             file = sl.view.save_replay(Path(folder) / f"{name}.html", **scene())
             with opened(browser, file.as_uri(), {"width": width, "height": height}) as page:

@@ -86,23 +86,6 @@ def test_two_thousand_random_problems(first: int) -> None:
     check_random(range(first, first + 500))
 
 
-def test_alternating_directions_end_at_the_same() -> None:
-    many = family("anymal", 10, seed=2)
-    for k in range(10):
-        found = solve(many[k], method="admm", tolerance=1e-6, max_iterations=10_000)
-        assert found.status == sl.QPStatus.SOLVED
-        assert abs(objective(many[k], found.x) / conic(many[k]).objective - 1.0) < 1e-5
-
-
-@pytest.mark.parametrize("iterations", [1, 5, 15])
-def test_alternating_directions_keep_equalities_all_the_way(iterations: int) -> None:
-    for seed in range(20):
-        problem = random_problem(seed)
-        found = solve(problem, method="admm", max_iterations=iterations)
-        assert found.status in (sl.QPStatus.SOLVED, sl.QPStatus.MAX_ITERATIONS)
-        assert missed(problem, found.x, found.y, found.z)[1].equalities <= CONSTRAINTS
-
-
 # -------------------------------------------------------------------------------------------------------------- by hand
 
 
@@ -259,6 +242,23 @@ def test_contradictions_are_infeasible(seed: int) -> None:
     assert np.isfinite(found.x).all()
 
 
+def test_costs_that_bend_down_are_not_solved() -> None:
+    """But where equalities do not let them; and others of a batch are solved."""
+    saddle, none, c = np.array([[1.0, 2.0], [2.0, 1.0]]), np.zeros((0, 2)), np.ones(2)
+    bent = [
+        sl.fccqp(-np.eye(2), 0 * c, none, []),
+        sl.fccqp(saddle, c, none, []),
+        sl.fccqp(saddle, c, none, [], lower=-c, upper=c),
+        sl.fccqp(saddle, c, [[1.0, 1.0]], [0.0]),
+        sl.fccqp(-np.eye(2), c, none, [], x=c),
+        sl.fccqp(-np.eye(2), 0 * c, none, [], method="admm"),
+    ]
+    assert all(found.status == sl.QPStatus.NOT_CONVEX for found in bent)
+    assert sl.fccqp(saddle, c, [[1.0, -1.0]], [0.0]).status == sl.QPStatus.SOLVED
+    many = sl.fccqp(np.stack([np.eye(2), saddle, np.ones((2, 2))]), c, none, [])
+    assert many.status.tolist() == [int(sl.QPStatus.SOLVED), int(sl.QPStatus.NOT_CONVEX), int(sl.QPStatus.SOLVED)]
+
+
 def test_what_has_no_least_is_not_solved() -> None:
     problem = plain(3)
     found = solve(problem._replace(Q=np.zeros((3, 3))))
@@ -294,6 +294,7 @@ def test_iterations_and_time_are_kept() -> None:
     assert solve(problem, max_time=10.0).status == sl.QPStatus.SOLVED
 
 
+NOTHING: dict[str, Any] = {"A": np.zeros((0, 3)), "b": []}
 GOOD: dict[str, Any] = {"Q": np.eye(3), "c": np.zeros(3), "A": np.zeros((1, 3)), "b": np.zeros(1)}
 
 
@@ -318,12 +319,31 @@ GOOD: dict[str, Any] = {"Q": np.eye(3), "c": np.zeros(3), "A": np.zeros((1, 3)),
         ({"y": np.zeros(2)}, "y"),
         ({"method": "simplex"}, "method"),
         ({"tolerance": -1.0}, "tolerance"),
+        ({"tolerance": np.inf}, "tolerance"),
         ({"max_iterations": -1}, "max_iterations"),
+        ({"cones": (0, 1, 2)}, "cones"),
+        ({"cones": ((0.5, 1, 2),)}, "cones"),
+        ({"cones": [(0.5, 1, 2)]}, "cones"),
+        ({"Q": np.triu(np.ones((3, 3))) + 2 * np.eye(3)}, r"Q is not symmetric: Q\[0, 1\] is 1.0, Q\[1, 0\] is 0.0"),
     ],
 )
 def test_what_is_wrong_is_named(wrong: dict[str, Any], named: str) -> None:
     with pytest.raises(ValueError, match=rf"\b({named})\b"):
         sl.fccqp(**GOOD | wrong)
+
+
+def test_numbers_of_all_kinds() -> None:
+    """Cones and friction in whichever way they are written."""
+    expected = sl.fccqp(np.eye(3), [-3.0, -4.0, -1.0], **NOTHING, cones=[(0, 1, 2)], friction=0.5).x
+    for cones in (((0, 1, 2),), ([0, 1, 2],), ((0.0, 1.0, 2.0),), [[0.0, 1.0, 2.0]], np.array([[0, 1, 2]])):
+        for friction in (0.5, np.float32(0.5), np.array(0.5), [0.5]):
+            found = sl.fccqp(np.eye(3), [-3.0, -4.0, -1.0], **NOTHING, cones=cones, friction=friction)
+            assert (found.x == expected).all()
+    whole = [
+        sl.fccqp(np.eye(3), [-3.0, -4.0, -1.0], **NOTHING, cones=[(0, 1, 2)], friction=x).x for x in (1, np.int64(1))
+    ]
+    assert (whole[0] == whole[1]).all()
+    assert sl.fccqp(np.eye(3), np.ones(3), **NOTHING, max_iterations=10**12).status == sl.QPStatus.SOLVED
 
 
 # ---------------------------------------------------------------------------------------------- starts, scales, numbers

@@ -240,6 +240,47 @@ def test_samples_that_are_not_finite_are_marked(arm: sl.Model) -> None:
     assert (found.q[others] == good.q[others]).all()
 
 
+def test_what_is_no_rotation(arm: sl.Model) -> None:
+    """In an array as in a mapping; marked, others of a batch are found."""
+    tasks = sl.TaskSet(arm, [sl.FrameTask("tool")])
+    q = sl.random_configuration(arm, 3, 12)
+    given = tasks.references(q)
+    wrong = given.copy()
+    for sample, R in ((2, np.zeros((3, 3))), (5, np.diag([1.0, 1.0, -1.0])), (7, 1.5 * np.eye(3))):
+        wrong[sample, :9] = R.ravel()
+        with pytest.raises(sl.ModelError, match="references of 'tool': a rotation is not one"):
+            sl.inverse_kinematics(arm, tasks, wrong[sample])
+    with pytest.raises(sl.ModelError, match="references of 'tool': a rotation is not one"):
+        sl.inverse_kinematics(arm, tasks, wrong)
+    found = sl.inverse_kinematics(arm, tasks, wrong, on_invalid="mark")
+    bad = np.isin(np.arange(12), [2, 5, 7])
+    assert (
+        (found.status[bad] == int(Reach.NOT_FINITE)).all() and np.isnan(found.q[bad]).all() and not found.met[bad].any()
+    )
+    assert (found.q[~bad] == sl.inverse_kinematics(arm, tasks, given).q[~bad]).all()
+
+
+def test_numbers_of_all_kinds(arm: sl.Model) -> None:
+    """Integers, none at all, more steps than kernels count; and counts of what was not valid."""
+    tasks = sl.TaskSet(arm, [sl.FrameTask("tool")])
+    pose = sl.frame_placement(arm, np.full(7, 0.4), "tool")
+    assert sl.inverse_kinematics(arm, tasks, {"tool": pose}, [0, 0, 0, 1, 0, 1, 0], restarts=10**12).met
+    none = sl.inverse_kinematics(arm, tasks, {"tool": np.zeros((0, 4, 4))})
+    assert none.q.shape == (0, 7) and none.met.shape == (0,)
+    marked = sl.inverse_kinematics(arm, tasks, np.full((2, 24), np.nan), on_invalid="mark")
+    assert marked.iterations.tolist() == marked.starts.tolist() == [0, 0]
+
+
+def test_limits_of_what_no_task_moves(arm: sl.Model) -> None:
+    """And of what is never tried: it is the nearest within them."""
+    outside = arm.upper_position_limit + 0.3
+    tasks = [sl.PostureTask(joints=(arm.joints[1].name,))]
+    for steps in (0, 60):
+        found = sl.inverse_kinematics(arm, tasks, {"posture": np.zeros(7)}, outside, max_iterations=steps, restarts=2)
+        assert (found.q <= arm.upper_position_limit).all()
+        assert (found.q[1:] == arm.upper_position_limit[1:]).all()
+
+
 @pytest.mark.slow
 def test_single_precision(panda: sl.Model) -> None:
     frame = "panda_hand_tcp"
@@ -253,7 +294,8 @@ def test_single_precision(panda: sl.Model) -> None:
 
 
 WRONG = {
-    "tolerance": ({"tolerance": 0.0}, "tolerance is 0.0, expected more than 0"),
+    "tolerance": ({"tolerance": 0.0}, "tolerance is 0.0, expected a finite number, more than 0"),
+    "endless tolerance": ({"tolerance": np.inf}, "tolerance is inf, expected a finite number"),
     "steps": ({"max_iterations": -1}, "max_iterations is -1, expected 0 or more"),
     "restarts": ({"restarts": -2}, "restarts is -2, expected 0 or more"),
     "start": ({"q0": np.zeros(3)}, "q0 has shape \\(3,\\), expected \\(..., 7\\)"),

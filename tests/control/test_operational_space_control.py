@@ -151,9 +151,8 @@ def program(
         ask(a, J[k], goals[k], settings.slack_weight * np.repeat(active[k], 3))
         ask(u, np.eye(len(u)), np.zeros(len(u)), np.full(len(u), settings.torque_weight))
         ask(f, np.eye(len(f)), wanted[k].ravel(), np.full(len(f), settings.force_weight))
-        near = np.minimum(-low[k], high[k]) < 2 * settings.braking
         pick = np.hstack([np.eye(model.nv)[dofs], -np.eye(len(dofs))])
-        ask(np.r_[a, y], pick, np.zeros(len(dofs)), LIMIT_WEIGHT * near)
+        ask(np.r_[a, y], pick, np.zeros(len(dofs)), np.full(len(dofs), LIMIT_WEIGHT))
         A = np.zeros((model.nv + sizes[3], sum(sizes)))
         A[: model.nv, a], A[: model.nv, f], A[: model.nv, l] = inertia[k], -J[k].T, -H[k].T
         A[motors, u] = -1.0
@@ -164,7 +163,7 @@ def program(
         upper[f[2::3]] = np.where(
             active[k] < 1.0, mass * active[k] ** 2 / np.maximum(1.0 - active[k] ** 4, 1e-9), np.inf
         )
-        lower[y], upper[y] = np.where(near, low[k], 0.0), np.where(near, high[k], 0.0)
+        lower[y], upper[y] = low[k], high[k]
         problems.append(Problem(Q, c, A, b, f.reshape(-1, 3), control.friction, lower, upper))
     parts = {"a": a, "u": u, "f": f}
     parts |= {"inertia": inertia, "rest": rest, "J": J, "H": H, "turn": turn, "R": rows.R, "root": np.sqrt(weight)}
@@ -322,6 +321,54 @@ def test_batches_are_singles(name: str) -> None:
         scale = 1.0 + np.abs(alone.a).max()
         np.testing.assert_allclose(together.missed[k], alone.missed, atol=1e-4 * scale)
         np.testing.assert_allclose(together.tau[k], alone.tau, atol=0.05 + 1e-3 * np.abs(alone.tau).max())
+
+
+def test_limits_hold_whatever_the_acceleration() -> None:
+    """Joints that no task holds fly; and who stands beside has no part in it."""
+    found, free = case("humanoid"), [sl.CenterOfMassTask(weight=10), sl.FrameTask("chest", position="", weight=2)]
+    points = [(frame, place, [0.0, 0.0, 1.0]) for frame, place, _ in found.points]
+    control = sl.OperationalSpaceControl(found.control.model, free, points)
+    q, v = states(Case(control, found.points, []), 6, 1, 2.0)
+    given = references(Case(control, found.points, []), q, np.random.default_rng(2), 0.02)
+    together = control(q, v, given)
+    assert (together.status == sl.QPStatus.SOLVED).all() and np.abs(together.beyond).max() < 1e-3
+    for k in range(6):
+        alone = control(q[k], v[k], given[k])
+        np.testing.assert_allclose(together.tau[k], alone.tau, atol=1e-3 * np.abs(alone.tau).max())
+        np.testing.assert_allclose(together.a[k], alone.a, atol=1e-3 * np.abs(alone.a).max())
+    check(Case(control, found.points, []), q[:2], v[:2], given[:2], np.ones((2, len(points))))
+
+
+def test_limits_hold_on_all_levels() -> None:
+    """A posture below drives joints against limits that nothing comes near above; in two states of four."""
+    model = sl.load_robot("quadruped")
+    strong = model.replace(effort_limit=np.minimum(10.0 * np.minimum(model.effort_limit, 1e6), 1e6))
+    tasks = [sl.FrameTask("base", position=""), sl.PostureTask(kp=400, kd=20, priority=1)]
+    control = sl.OperationalSpaceControl(strong, tasks, motors=range(6, 18))
+    rng = np.random.default_rng(0)
+    q, v = np.tile(model.reference_configurations["standing"], (4, 1)), 0.1 * rng.normal(size=(4, model.nv))
+    away = np.array([4.0, 0.02, 4.0, 0.02])[:, None] * rng.normal(size=(4, model.nv))
+    away[:, :6] = 0.0
+    given = control.tasks.references(q, posture=sl.integrate(strong, q, away))
+    together = control(q, v, given)
+    assert (together.status == sl.QPStatus.SOLVED).all() and np.abs(together.beyond).max() < 0.01
+    for k in range(4):
+        alone = control(q[k], v[k], given[k])
+        np.testing.assert_allclose(together.tau[k], alone.tau, atol=1e-6 * np.abs(alone.tau).max())
+
+
+def test_culprits_are_those_of_the_call() -> None:
+    """By the friction that it was given; and one state's."""
+    model = sl.load_robot("quadruped")
+    control = sl.OperationalSpaceControl(model, [sl.CenterOfMassTask(weight=10)], sl.robot_frames("quadruped").feet)
+    q, v = np.tile(model.reference_configurations["standing"], (2, 1)), np.zeros((2, model.nv))
+    far = sl.center_of_mass(model, q) + np.array([0.5, 0.0, 0.0])
+    slippery = control(q, v, com=far, friction=np.full(4, 0.2))
+    words = control.culprits(sl.Command(*(x[0] for x in slippery)))
+    assert sum("friction cone" in each for each in words) == 4
+    assert np.abs(slippery.grip - 1.0).max() < 1e-3
+    with pytest.raises(ValueError, match=r"the command is one of \(2,\) states, expected one"):
+        control.culprits(slippery)
 
 
 def test_single_precision() -> None:

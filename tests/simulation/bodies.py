@@ -36,6 +36,13 @@ def pose(position: Sequence[float], axis: Sequence[float] = (0, 0, 1), angle: fl
     return np.concatenate([position, Rotation.from_rotvec(angle * np.asarray(axis, float)).as_quat()])
 
 
+def groove(angle: float, deep: float, radius: float = 0.1) -> list[sl.Ground]:
+    """Two planes, each so many degrees from upright, so deep in a ball of this radius about the origin."""
+    tilt = np.deg2rad(angle)
+    height, across = -(radius - deep) / np.sin(tilt), np.cos(tilt)
+    return [sl.Ground(height=height, normal=np.array([x, 0.0, np.sin(tilt)]), friction=0.7) for x in (across, -across)]
+
+
 def world(model: sl.Model, motion: sl.Motion, frame: str = "body_0") -> np.ndarray:
     """Velocities (T, 6) of a body along the world's axes."""
     return np.asarray(sl.frame_velocity(model, motion.q, motion.v, frame, "local_world_aligned"))

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import saltus as sl
+from tests.simulation.bodies import free, groove, pose
 
 
 @cache
@@ -61,6 +62,22 @@ def test_in_the_air():
     assert_same(sim, q, v + 0.1, tau)
 
 
+@pytest.mark.parametrize("speed", [1.0, 0.05])
+def test_rebounding(speed):
+    """One foot after the other, within the step, or so slowly that they do so at its start."""
+    dog = standing("quadruped", 200.0, 5.0)[0].model
+    sim = sl.Simulator(dog, sl.Ground(friction=0.7, restitution=0.5), tolerance=1e-12)
+    q, v = dog.reference_configurations["standing"].copy(), np.zeros(dog.nv)
+    q[3:5] = 1e-4 * speed, 1e-3 * speed
+    q[6] = np.sqrt(1.0 - q[3] ** 2 - q[4] ** 2)
+    gaps = sim.contacts(q).gap
+    q[2] += 0.3e-3 * speed - gaps.min()
+    v[2] = -speed
+    after = sim.step(q, v)
+    assert 2 <= after.touching.sum() < 4
+    assert_same(sim, q, v, np.zeros(dog.nv))
+
+
 def test_batch():
     sim, q, v, tau = standing("quadruped", 200.0, 5.0)
     many = v + 0.01 * np.random.default_rng(0).normal(size=(3, 2, v.size))
@@ -78,6 +95,15 @@ def test_at_a_limit():
     q, v = np.array([0.5, 0.1]), np.array([1.0, 0.3])
     assert sim.step(q, v).held[0] > 0
     assert_same(sim, q, v, np.zeros(2))
+
+
+def test_wedged():
+    """What overlaps cannot part; more rows hold the ball than it has ways to go."""
+    sim = sl.Simulator(free(("sphere", [0.1])), groove(10.0, 1e-5), tolerance=1e-12)
+    q, v = pose((1e-6, 0, 0)), np.zeros(6)
+    assert sim.step(q, v, friction=3.0).status == sl.Status.CONVERGED
+    exact, rough = (sim.step_derivatives(q, v, friction=3.0, mode=mode) for mode in ("analytical", "fdc"))
+    assert np.abs(exact.A - rough.A).max() < 1e-5 and np.abs(exact.B - rough.B).max() < 1e-5
 
 
 def test_unknown_mode():

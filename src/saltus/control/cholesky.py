@@ -4,8 +4,11 @@
 
 K has n rows of `row` numbers, n and `row` multiples of four, of which only those from the diagonal on are looked at; V takes
 their place. `inverse` receives D^-1. K may be quasidefinite: positive first, then negative. A pivot that is less than
-rounding leaves of its row is held up by that much, so that what K does not see hardly moves. O(n^3 / 6), four pivots at a
-time: a row then goes through memory a quarter as often."""
+rounding leaves of its row is held up by that much, so that what K does not see hardly moves.
+
+Four rows at a time: all that rows above take from a tile of four by four is summed up in registers, and each number of V is
+written once. O(n^3 / 6).
+"""
 
 from __future__ import annotations
 
@@ -19,50 +22,59 @@ def padded(n):
 
 
 @kernel
-def factor(K, n, turn, row, inverse, least):
+def factor(K, n, turn, row, inverse, least, scaled):
     """In place. From row `turn` on pivots are negative. `least`: the share of its diagonal entry below which a pivot is
-    rounding."""
-    for k in range(0, n, 4):
-        a, b, c, d = k * row, (k + 1) * row, (k + 2) * row, (k + 3) * row
-        floors = ld(K, a + k), ld(K, b + k + 1), ld(K, c + k + 2), ld(K, d + k + 3)
-        take_pivot(K, row, k, turn, inverse, floors[0], least)
-        take_row(K, row, k, k + 1, inverse)
-        take_pivot(K, row, k + 1, turn, inverse, floors[1], least)
-        take_row(K, row, k, k + 2, inverse)
-        take_row(K, row, k + 1, k + 2, inverse)
-        take_pivot(K, row, k + 2, turn, inverse, floors[2], least)
-        take_row(K, row, k, k + 3, inverse)
-        take_row(K, row, k + 1, k + 3, inverse)
-        take_row(K, row, k + 2, k + 3, inverse)
-        take_pivot(K, row, k + 3, turn, inverse, floors[3], least)
-        p, q, r, s = ld(inverse, k), ld(inverse, k + 1), ld(inverse, k + 2), ld(inverse, k + 3)
-        for i in range(k + 4, n, 2):
-            here, there = i * row, (i + 1) * row
-            e, f, g, h = ld(K, a + i) * p, ld(K, b + i) * q, ld(K, c + i) * r, ld(K, d + i) * s
-            t, u, v, w = ld(K, a + i + 1) * p, ld(K, b + i + 1) * q, ld(K, c + i + 1) * r, ld(K, d + i + 1) * s
-            for j in range(i // 4 * 4, row, 4):
-                A, B, C, D = ld(K, a + j, Quad), ld(K, b + j, Quad), ld(K, c + j, Quad), ld(K, d + j, Quad)
-                st(K, here + j, ld(K, here + j, Quad) - A * e - B * f - C * g - D * h)
-                st(K, there + j, ld(K, there + j, Quad) - A * t - B * u - C * v - D * w)
+    rounding. `scaled`: room for 4 n numbers, V^T D^-1 of the rows at hand."""
+    for i in range(0, n, 4):
+        for k in range(i):
+            st(scaled, 4 * k, ld(K, k * row + i, Quad) * ld(inverse, k))
+        P, Q, R, S = less_above(K, row, i, i, scaled)
+        (a, ab, ac, ad), (_, b, bc, bd), (_, _, c, cd), (_, _, _, d) = four(P), four(Q), four(R), four(S)
+        floor = fabs(b) * least, fabs(c) * least, fabs(d) * least
+        a = held_up(a, fabs(a) * least, i < turn)
+        p = 1.0 / a
+        e, f, g = ab * p, ac * p, ad * p
+        b, bc, bd = b - ab * e, bc - ac * e, bd - ad * e
+        b = held_up(b, floor[0], i + 1 < turn)
+        q = 1.0 / b
+        h, m = bc * q, bd * q
+        c, cd = c - ac * f - bc * h, cd - ad * f - bd * h
+        c = held_up(c, floor[1], i + 2 < turn)
+        r = 1.0 / c
+        t = cd * r
+        d = held_up(d - ad * g - bd * m - cd * t, floor[2], i + 3 < turn)
+        st(inverse, i, quad(K, p, q, r, 1.0 / d))
+        st(K, i * row + i, quad(K, a, ab, ac, ad))
+        st(K, (i + 1) * row + i, quad(K, ab, b, bc, bd))
+        st(K, (i + 2) * row + i, quad(K, ac, bc, c, cd))
+        st(K, (i + 3) * row + i, quad(K, ad, bd, cd, d))
+        for j in range(i + 4, row, 4):
+            P, Q, R, S = less_above(K, row, i, j, scaled)
+            Q = Q - P * e
+            R = R - P * f - Q * h
+            S = S - P * g - Q * m - R * t
+            st(K, i * row + j, P)
+            st(K, (i + 1) * row + j, Q)
+            st(K, (i + 2) * row + j, R)
+            st(K, (i + 3) * row + j, S)
 
 
 @kernel
-def take_pivot(K, row, k, turn, inverse, diagonal, least):
-    pivot, floor = ld(K, k * row + k), fabs(diagonal) * least + 1e-30
-    if k < turn:
-        pivot = maximum(pivot, floor)
-    else:
-        pivot = minimum(pivot, -floor)
-    st(K, k * row + k, pivot)
-    st(inverse, k, 1.0 / pivot)
+def less_above(K, row, i, j, scaled):
+    """Four rows from row i on, columns j to j + 3, without what rows above take from them."""
+    P, Q = ld(K, i * row + j, Quad), ld(K, (i + 1) * row + j, Quad)
+    R, S = ld(K, (i + 2) * row + j, Quad), ld(K, (i + 3) * row + j, Quad)
+    for k in range(i):
+        x = ld(K, k * row + j, Quad)
+        P, Q = P - x * ld(scaled, 4 * k), Q - x * ld(scaled, 4 * k + 1)
+        R, S = R - x * ld(scaled, 4 * k + 2), S - x * ld(scaled, 4 * k + 3)
+    return P, Q, R, S
 
 
 @kernel
-def take_row(K, row, k, i, inverse):
-    """Row i without column k."""
-    ratio = ld(K, k * row + i) * ld(inverse, k)
-    for j in range(i // 4 * 4, row, 4):
-        st(K, i * row + j, ld(K, i * row + j, Quad) - ld(K, k * row + j, Quad) * ratio)
+def held_up(pivot, floor, positive):
+    """A pivot that is at least so far from zero."""
+    return maximum(pivot, floor + 1e-30) if positive else minimum(pivot, -(floor + 1e-30))
 
 
 @kernel

@@ -10,7 +10,7 @@ import numpy as np
 
 from saltus.arrays import Array
 from saltus.constraints.constraint import Constraint
-from saltus.constraints.tables import CONSTRAINTS, MOVERS, ConstrainedModel
+from saltus.constraints.tables import CONSTRAINTS, ConstrainedModel
 from saltus.control.interior_point import program_sizes
 from saltus.control.task_rows import TASK_TABLES
 from saltus.control.task_tables import TASKS, TaskSet
@@ -67,7 +67,7 @@ def measure_control(problem: ControlledModel) -> dict[str, int]:
     n, lower = motors + 3 * points, tasks.sizes["ntr"] + 3 * points if len(tasks.levels) > 1 else 0
     row, rows = -(-n // 4) * 4 + 4, tasks.sizes["ntr"] + 3 * points
     return {
-        "mm": motors, "mc": points, "ml": limited, "mz": 3 * points, "mh": -(-problem.nm // 4) * 4,
+        "mm": motors, "mc": points, "ml": limited, "mz": 3 * points, "mn": n, "mh": -(-problem.nm // 4) * 4,
         "mvr": nv * row, "mbr": rows * row, "mhv": nv * (-(-problem.nm // 4) * 4), "mjv": 3 * points * nv,
         **program_sizes(n, limited + lower, points),
     }  # fmt: skip
@@ -100,7 +100,7 @@ def named(*names: str) -> dict[str, type | None]:
 
 
 CONTROL = Part(
-    ("mm", "mc", "ml", "mz", "mh", "mvr", "mbr", "mhv", "mjv", "npk", "nph", "npg", "npv", "npp", "npc"),
+    ("mm", "mc", "ml", "mz", "mn", "mh", "mvr", "mbr", "mhv", "mjv", "npk", "nph", "npg", "npv", "npp", "npc"),
     Layout(mm=named("motor"), mc=named("point_body"), ml=named("limited", "limited_at")),
     Layout(
         one=named(*Settings._fields, "weight_of_all"),
@@ -118,7 +118,7 @@ canonical frame; `point_axes`: tangents and normal as columns, in the world. `li
 and the coordinate of joints with limits `low`, `high` and `fastest`."""
 
 CONTROL_TABLES = Tables(
-    [*TASK_TABLES.parts[:1], CONSTRAINTS, MOVERS, TASKS, CONTROL],
+    [*TASK_TABLES.parts[:1], CONSTRAINTS, TASKS, CONTROL],
     TASK_TABLES.configurations,
     TASK_TABLES.extent,
     TASK_TABLES.varied,

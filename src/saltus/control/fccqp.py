@@ -3,6 +3,7 @@
 | `method` | |
 |---|---|
 | `interior_point` | equalities are eliminated, then a primal-dual interior point method (reduced_program.py) |
+| `admm` | the reference's algorithm 1: all iterates meet equalities, and come nearer to cones and bounds (admm.py) |
 
 Reference: B. Acosta, FCCQP: A whole-body QP with full friction cone constraints (2024).
 """
@@ -16,19 +17,25 @@ import numpy as np
 
 from saltus.arrays import Array, ArrayLike, on_gpu, real_numbers
 from saltus.constraints.precision import cast, is_single
+from saltus.control.admm import _admm
+from saltus.control.checks import checked_count, checked_positive
+from saltus.control.convexity import EVEN
 from saltus.control.deadline import allowance
-from saltus.control.quadratic_program import EMPTY, PROBLEM, QPSolution, Size
+from saltus.control.quadratic_program import EMPTY, PROBLEM, QPSolution, Size, holds
 from saltus.control.reduced_program import _reduced_program
 from saltus.kernel.gpu_arrays import to_device
 
 DOUBLE = np.dtype(np.float64)
 
-METHODS = {"interior_point": _reduced_program}
+METHODS = {"interior_point": _reduced_program, "admm": _admm}
 
-TOLERANCE, ROUNDED = 1e-9, 1e-5
-"""Of residuals, each as a share of the largest term of its equation; where what is given is of single precision."""
+TOLERANCE, ROUNDED = {"interior_point": 1e-9, "admm": 1e-4}, 1e-5
+"""Of residuals, each as a share of the largest term of its equation; at least that of what is given in single precision."""
 
-MAX_ITERATIONS = {"interior_point": 60}
+MAX_ITERATIONS = {"interior_point": 60, "admm": 15}
+
+RHO = 5e-5
+"""With the tolerance and the iterations of `admm`, the reference's table 1."""
 
 LOWEST, HIGHEST = -1e30, 1e30
 """Stand for infinity: kernels are given finite numbers."""
@@ -61,7 +68,8 @@ def fccqp(
     x: ArrayLike | None = None,
     y: ArrayLike | None = None,
     z: ArrayLike | None = None,
-    method: Literal["interior_point"] = "interior_point",
+    method: Literal["interior_point", "admm"] = "interior_point",
+    rho: float = RHO,
     tolerance: float | None = None,
     max_iterations: int | None = None,
     max_time: float | None = None,
@@ -76,7 +84,10 @@ def fccqp(
     lower, upper: (..., n); none by default. Those of fz are limits of normal forces (both 0: no contact); fx, fy have none.
     x, y, z: (..., n), (..., m), (..., n), of something similar to start from, as far as it is better than nothing;
         y follows from the others.
-    tolerance: of residuals, as shares of the largest term of their equations; 1e-9, of programs in single precision 1e-5.
+    rho: of the method `admm`: how strongly x is drawn to a copy of it that lies within cones and bounds, in units of Q.
+    tolerance: of residuals, as shares of the largest term of their equations; 1e-9, of programs in single precision 1e-5, by
+        `admm` 1e-4.
+    max_iterations: 60; by `admm` 15.
     max_time: [s]; what there is by then is returned. Of a batch, each packet may take so long.
 
     Leading axes of all are broadcast. Programs of single precision are solved in double, and their solutions rounded.
@@ -96,14 +107,15 @@ def fccqp(
             given = [real_numbers(value, f"fccqp: {name}") for name, value in zip("QcAb", given, strict=True)]
         if all(map(is_single, given)):
             again = partial(
-                fccqp, cones=cones, friction=friction, lower=lower, upper=upper, x=x, y=y, z=z, method=method,
-                tolerance=ROUNDED if tolerance is None else tolerance, max_iterations=max_iterations, max_time=max_time,
+                fccqp, cones=cones, friction=friction, lower=lower, upper=upper, x=x, y=y, z=z, method=method, rho=rho,
+                tolerance=max(ROUNDED, TOLERANCE.get(method, ROUNDED)) if tolerance is None else tolerance,
+                max_iterations=max_iterations, max_time=max_time,
             )  # fmt: skip
             return QPSolution(*(cast(found, np.float32) for found in again(*(cast(x, np.float64) for x in given))))
         Q, c, A, b = (cast(value, np.float64) for value in given)
     ready = prepared(
-        c.shape[-1] if c.ndim else -1, b.shape[-1] if b.ndim else -1, listed(cones), method, tolerance, max_iterations,
-        max_time, float(friction) if isinstance(friction, float | int) else None,
+        c.shape[-1] if c.ndim else -1, b.shape[-1] if b.ndim else -1, listed(cones), method, rho, tolerance,
+        max_iterations, max_time, float(friction) if is_one_number(friction) else None,
     )  # fmt: skip
     if on_gpu(Q):
         there: list[Any] = [x if x is None else to_device(x, Q) for x in ready[3:]]
@@ -120,13 +132,10 @@ def fccqp(
     except ValueError:
         refuse_shapes(ready.size, dict(zip(NAMES, (Q, c, A, b, mu, low, high), strict=True)))
         found = solve.call(ready.size, inputs, None, "mark")
-    report = found[3]
-    if (
-        (report[1] == EMPTY)
-        if report.ndim == 1
-        else (report.__class__ is np.ndarray and (report[..., 1] == EMPTY).any())
-    ):
-        refuse_values(ready.cones, np.asarray(mu), np.asarray(low), np.asarray(high))
+    if holds(found[3], EMPTY):
+        refuse_values(
+            ready.cones, np.asarray(mu), np.asarray(low), np.asarray(high), np.asarray(Q), float(ready.limits[0])
+        )
     return QPSolution(*found)
 
 
@@ -154,22 +163,41 @@ def start(x: ArrayLike | None, y: ArrayLike | None, z: ArrayLike | None, c: Arra
     return none if x is None else like(x, "x", c), none if z is None else like(z, "z", c)
 
 
-def listed(cones: ArrayLike) -> tuple[tuple[int, ...], ...]:
+def is_one_number(value: Any) -> bool:
+    return isinstance(value, float | int | np.integer | np.floating) or (
+        isinstance(value, np.ndarray) and value.ndim == 0 and value.dtype.kind in "fiu"
+    )
+
+
+def listed(cones: ArrayLike) -> tuple[Any, ...]:
     """As a key; those who call often give a tuple of tuples."""
     if isinstance(cones, tuple):
-        return cones
-    array = np.asarray(cones)
-    if array.size and (array.ndim != 2 or array.shape[-1] != 3 or array.dtype.kind not in "iu"):
-        raise ValueError(f"fccqp: cones have the shape {array.shape} of {array.dtype}, expected (nc, 3) of integers")
-    return tuple(map(tuple, array.tolist()))
+        try:
+            hash(cones)
+            return cones
+        except TypeError:
+            pass
+    array = real_numbers(cones, "fccqp: cones")
+    return tuple(map(tuple, array.tolist())) if array.ndim == 2 else tuple(array.ravel().tolist())
+
+
+def checked_cones(cones: tuple[Any, ...], n: int) -> tuple[tuple[int, int, int], ...]:
+    array = real_numbers(cones, "fccqp: cones") if cones else np.zeros((0, 3))
+    if array.ndim != 2 or array.shape[-1] != 3 or (array % 1 != 0).any():
+        raise ValueError(f"fccqp: cones are {cones}, expected (nc, 3) of whole numbers")
+    places = array.ravel().tolist()
+    if len(set(places)) < len(places) or not all(0 <= k < n for k in places):
+        raise ValueError(f"fccqp: cones are {cones}, expected (nc, 3) different variables, from 0 to {n - 1}")
+    return tuple((int(a), int(b), int(c)) for a, b, c in array)
 
 
 @lru_cache(1024)
 def prepared(
     n: int,
     m: int,
-    cones: tuple[tuple[int, ...], ...],
+    cones: tuple[Any, ...],
     method: str,
+    rho: float,
     tolerance: float | None,
     max_iterations: int | None,
     max_time: float | None,
@@ -181,21 +209,16 @@ def prepared(
         )
     if method not in METHODS:
         raise ValueError(f"fccqp: method is {method!r}, expected one of {', '.join(map(repr, METHODS))}")
-    if tolerance is not None and not tolerance > 0:
-        raise ValueError(f"fccqp: tolerance is {tolerance}, expected more than 0")
-    if max_iterations is not None and max_iterations < 0:
-        raise ValueError(f"fccqp: max_iterations is {max_iterations}, expected 0 or more")
-    if max_time is not None and not max_time > 0:
-        raise ValueError(f"fccqp: max_time is {max_time}, expected more than 0 [s]")
-    places = [k for cone in cones for k in cone]
-    if any(len(cone) != 3 for cone in cones) or len(set(places)) < len(places) or not all(0 <= k < n for k in places):
-        raise ValueError(f"fccqp: cones are {cones}, expected (nc, 3) different variables, from 0 to {n - 1}")
-    most = MAX_ITERATIONS[method] if max_iterations is None else max_iterations
+    rho = checked_positive(rho, "fccqp: rho")
+    tolerance = TOLERANCE[method] if tolerance is None else checked_positive(tolerance, "fccqp: tolerance")
+    most = MAX_ITERATIONS[method] if max_iterations is None else checked_count(max_iterations, "fccqp: max_iterations")
+    ticks = 0 if max_time is None else allowance(checked_positive(max_time, "fccqp: max_time", " [s]"))
+    cones = checked_cones(cones, n)
     return Prepared(
         Size(n, m, cones),
         np.array(cones, np.int32).reshape(-1, 3),
-        np.array([most, 0 if max_time is None else allowance(max_time)], np.int32),
-        np.array([TOLERANCE if tolerance is None else tolerance]),
+        np.array([most, ticks], np.int32),
+        np.array([tolerance, *([rho] if method == "admm" else [])]),
         np.full(n, LOWEST),
         np.full(n, HIGHEST),
         None if friction is None else np.full(len(cones), friction),
@@ -213,8 +236,18 @@ def refuse_shapes(size: Size, arrays: dict[str, Any]) -> None:
             raise ValueError(f"fccqp: {name} has the shape {np.shape(array)}, expected (..., {words})") from None
 
 
-def refuse_values(cones: Array, friction: Array, lower: Array, upper: Array) -> None:
+def refuse_values(cones: Array, friction: Array, lower: Array, upper: Array, Q: Array, tolerance: float) -> None:
     """Say what no problem can have; nothing, if it is so of samples that are not finite."""
+    sizes = np.abs(np.diagonal(Q, axis1=-2, axis2=-1))
+    skew = np.abs(Q - np.swapaxes(Q, -1, -2)) > max(tolerance, EVEN) * (sizes[..., None] + sizes[..., None, :])
+    if skew.any():
+        place = tuple(np.argwhere(skew)[0].tolist())
+        *sample, i, j = place
+        other = (*sample, j, i)
+        raise ValueError(
+            f"fccqp: Q is not symmetric: Q{list(place)} is {Q[place]}, Q{list(other)} is {Q[other]}, expected x'Qx by a "
+            "symmetric Q, as (Q + Q') / 2"
+        )
     if (friction < 0).any():
         raise ValueError(f"fccqp: friction has the entry {friction[friction < 0].flat[0]:g}, expected 0 or more")
     if (lower > upper).any():

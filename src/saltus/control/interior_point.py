@@ -46,6 +46,7 @@ from saltus.control.cones import (
     unscaled,
     way_out,
 )
+from saltus.control.convexity import bends_down
 from saltus.kernel import (
     Layout,
     Quad,
@@ -130,10 +131,11 @@ NO_GAIN = 1e-18
 CANCELLED = 1e-4
 """How much of what cancels in a slope counts as what is there."""
 
-PLACE, STEP, SLOPE, LINEAR, PULL, PULL_STEP, REST, INVERSE, COST, CHANGE, VECTORS = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10
+PLACE, STEP, SLOPE, LINEAR, PULL, PULL_STEP, REST, INVERSE, COST, CHANGE, SCALED = range(11)
+VECTORS = SCALED + 4
 
 PROGRAM = Layout(
-    one={"unit": None, "base": None, "base_cost": None, "trifle": None},
+    one={"unit": None, "base": None, "base_cost": None, "trifle": None, "concave": None},
     npk={"system": None},
     nph={"hessian": None},
     npg={"general": None},
@@ -168,6 +170,7 @@ def vector(p, k, size):
 def find_unit(p):
     one = lift(1.0, zero(p.system))
     p.unit[0] = select(less(one, one + DOUBLE), lift(UNIT, one), lift(SINGLE_UNIT, one))
+    p.concave[0] = 0.0 * one
 
 
 @rolled
@@ -185,7 +188,7 @@ def minimise(p, n, nf, nc, warm, scale, tolerance, most, begun, allowed, evaluat
     good = o
     if warm:
         good = is_good(p, n, nf, nc, first, size, nb)
-    if not warm or some(less(good, 0.5)):
+    if not warm or evaluate is not None or some(less(good, 0.5)):
         begin(p, n, nf, nc, first, size, nb, good)
     worth = enter(p, nf, nc, first, size, nb, good)
     count, going, before, length = o, one, lift(1e30, o), o
@@ -296,13 +299,16 @@ def is_good(p, n, nf, nc, first, size, nb):
 
 @kernel
 def begin(p, n, nf, nc, first, size, nb, good):
-    """The minimum that knows of no ends and cones, for a beginning, where that at hand is not `good`."""
+    """The minimum that knows of no ends and cones, for a beginning, where that at hand is not `good`; and whether there is
+    one: costs that were given may be anything, also where a start is."""
     o = zero(p.system)
     there, x, h = vector(p, PLACE, size), vector(p, STEP, size), vector(p, LINEAR, size)
     total = o
     for i in range(n):
         total = total + ld(p.hessian, i * first + i)
-    assemble(p, n, nf, nc, first, size, nb, total * (START / max(n, 1)), True, 0)
+    added = total * (START / max(n, 1))
+    assemble(p, n, nf, nc, first, size, nb, added, True, 0)
+    p.concave[0] = bends_down(vector(p, INVERSE, size), n, added)
     for i in range(first):
         x[i] = -ld(h, i)
     for i in range(first, size):
@@ -609,7 +615,7 @@ def assemble(p, n, nf, nc, first, size, nb, added, alone, turned):
             add(K, min(a, b) * size + max(a, b), B.xy * is_open)
             add(K, min(a, z) * size + max(a, z), B.xz * is_open)
             add(K, min(b, z) * size + max(b, z), B.yz * is_open)
-    factor(K, size, first, size, vector(p, INVERSE, size), LEAST)
+    factor(K, size, first, size, vector(p, INVERSE, size), LEAST, vector(p, SCALED, size))
 
 
 @kernel

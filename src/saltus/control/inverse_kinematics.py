@@ -27,14 +27,17 @@ import numpy as np
 
 from saltus.arrays import Array, ArrayLike, OnInvalid, on_gpu, real_numbers
 from saltus.constraints.report import whole
+from saltus.control.checks import checked_count, checked_positive
 from saltus.control.reach import REACH_TABLES, REACH_WORK, evaluate, find_step
-from saltus.control.task_tables import TaskSet, as_task_set
+from saltus.control.task_tables import FRAME, TaskSet, as_task_set
 from saltus.control.tasks import AnyTask
-from saltus.kernel import declare, floor, kernel, ld, less, lift, maximum, minimum, select, some, st, zero
+from saltus.kernel import declare, fabs, floor, kernel, ld, less, lift, maximum, minimum, select, some, st, zero
 from saltus.kernel.gpu_arrays import moved
+from saltus.model.checks import ROTATION_TOLERANCE
 from saltus.model.manifold import step_joint
 from saltus.model.model import Model
 from saltus.model.parameters import refuse_several
+from saltus.spatial.algebra import SE3, Vec3, cross, dot, transpose
 
 
 class Reach(IntEnum):
@@ -43,8 +46,8 @@ class Reach(IntEnum):
     SOLVED = 0  # every task is met to the tolerance
     PARTLY = 1  # those of the first priority are met; lower ones are as near as these allow
     STALLED = 2  # nothing moves any more, and no start did better: out of reach, against limits, or against each other
-    MAX_ITERATIONS = 3  # neither, after all steps that were allowed
-    NOT_FINITE = 4  # the inputs held a NaN, or what else cannot be (`on_invalid="mark"`)
+    MAX_ITERATIONS = 3  # neither, after all steps that were allowed: who stretches to what is out of reach may creep
+    NOT_FINITE = 4  # the inputs held a NaN, or what is no rotation (`on_invalid="mark"`)
 
     def __str__(self) -> str:
         return self.name
@@ -53,7 +56,7 @@ class Reach(IntEnum):
         return format(self.name, form)
 
 
-SOLVED, PARTLY, STALLED, MAX_ITERATIONS = (float(each) for each in list(Reach)[:4])
+SOLVED, PARTLY, STALLED, MAX_ITERATIONS, NOT_FINITE = (float(each) for each in Reach)
 GOING, AGAIN = -1.0, -2.0
 
 FAR = 1e3
@@ -109,6 +112,7 @@ def _inverse_kinematics(
     for n in range(tree.nrecord):
         st(record, n, ld(record_in, n))
     keep_within(tree, q)
+    refuse_rotations(tree, references, record)
     count = 0
     while True:
         evaluate(tree, q, references, w)
@@ -133,16 +137,38 @@ def move(tree, step, q):
     """q = q (+) step"""
     for n in range(tree.nstepped):
         step_joint(tree, tree.stepped_joint[n], q, step, 1.0, q)
-    keep_within(tree, q)
+    for n in range(tree.nmoved):
+        keep_degree_within(tree, q, tree.moved_dof[n])
 
 
 @kernel
 def keep_within(tree, q):
-    for n in range(tree.nmoved):
-        k = tree.moved_dof[n]
-        c = tree.coordinate[k]
-        if c >= 0:
-            st(q, c, minimum(maximum(ld(q, c), tree.low[k] + zero(q)), tree.high[k] + zero(q)))
+    """Also what no task moves."""
+    for k in range(tree.nv):
+        keep_degree_within(tree, q, k)
+
+
+@kernel
+def keep_degree_within(tree, q, k):
+    c = tree.coordinate[k]
+    if c >= 0:
+        st(q, c, minimum(maximum(ld(q, c), tree.low[k] + zero(q)), tree.high[k] + zero(q)))
+
+
+@kernel
+def refuse_rotations(tree, references, record):
+    """Searches for what is no rotation are over before they begin."""
+    o = zero(record)
+    off = o
+    for t in range(tree.nt):
+        if tree.task_kind[t] == FRAME and tree.task_turns[t] > 0:
+            R = ld(references, tree.task_at[t], SE3).R
+            S = R @ transpose(R)
+            off = maximum(off, maximum(fabs(S.xx - 1.0), maximum(fabs(S.yy - 1.0), fabs(S.zz - 1.0))))
+            off = maximum(off, maximum(fabs(S.xy), maximum(fabs(S.xz), fabs(S.yz))))
+            x, y, z = Vec3(R.xx, R.xy, R.xz), Vec3(R.yx, R.yy, R.yz), Vec3(R.zx, R.zy, R.zz)
+            off = maximum(off, -dot(x, cross(y, z)))
+    st(record, 4, select(less(ROTATION_TOLERANCE + o, off), NOT_FINITE + o, ld(record, 4)))
 
 
 @kernel
@@ -208,6 +234,8 @@ def take_step(tree, restarts, q0, length, along, w, q, best, record):
     for c in range(tree.nq):
         place = select(less(0.5, from_best), ld(best, c), ld(q0, c))
         st(q, c, select(less(0.5, anew), place, ld(q, c)))
+    if some(less(0.5, anew)):
+        keep_within(tree, q)
     move(tree, w.step, q)
     st(record, 0, start)
     st(record, 1, (ld(record, 1) + active) * (1.0 - anew))
@@ -244,14 +272,15 @@ class Reached(NamedTuple):
         """(...) of `Reach`; one sample's is a member."""
         status = self.record[..., 4]
         if isinstance(status, np.ndarray | np.floating):
-            status = np.where(np.isnan(status), int(Reach.NOT_FINITE), status)
+            status = np.where(np.isnan(status), NOT_FINITE, status)
         return Reach(int(status)) if status.ndim == 0 else whole(status)
 
     @property
     def met(self) -> Any:
         """(...) whether the tasks of the first priority are met to the tolerance, whatever the status."""
         rows = [r for r, weight in self.tasks.first_rows if weight > 0]
-        return (self.error[..., rows] ** 2).sum(-1) <= self.tolerance**2
+        near = (self.error[..., rows] ** 2).sum(-1) <= self.tolerance**2
+        return near & (self.record[..., 4] != NOT_FINITE)
 
     @property
     def errors(self) -> dict[str, Any]:
@@ -260,13 +289,17 @@ class Reached(NamedTuple):
 
     @property
     def iterations(self) -> Any:
-        """(...) steps, of all starts."""
-        return whole(self.record[..., 5])
+        """(...) steps, of all starts; 0 where inputs were not valid."""
+        return whole(without_nan(self.record[..., 5]))
 
     @property
     def starts(self) -> Any:
-        """(...) how often the search began."""
-        return whole(self.record[..., 0]) + 1
+        """(...) how often the search began; 0 where inputs were not valid."""
+        return whole(without_nan(self.record[..., 0] + 1.0))
+
+
+def without_nan(count: Any) -> Any:
+    return count if on_gpu(count) else np.nan_to_num(count)
 
 
 def inverse_kinematics(
@@ -283,7 +316,8 @@ def inverse_kinematics(
     """Configurations in which tasks are met, within the joints' position limits.
 
     references: (..., nref) from `TaskSet.references`; or by the tasks' names, what they should reach.
-    q0: (..., nq) where to start; the neutral configuration unless given. What no task moves stays as it is there.
+    q0: (..., nq) where to start; the neutral configuration unless given. What no task moves stays as it is there, or as near
+        as limits allow.
     tolerance: a priority is met if the root of the sum of squares of what its rows miss [m, rad] is no larger.
     max_iterations: of each start.
     restarts: how often to start from elsewhere what got stuck; 100, or none where the first priority has a posture, which
@@ -305,24 +339,32 @@ def inverse_kinematics(
         references = tasks.references(q0, **references)
     if restarts is None:
         restarts = 0 if tasks.compromising else RESTARTS
-    for name, value in (("max_iterations", max_iterations), ("restarts", restarts)):
-        if value < 0:
-            raise ValueError(f"inverse_kinematics: {name} is {value}, expected 0 or more")
-    if not tolerance > 0:
-        raise ValueError(f"inverse_kinematics: tolerance is {tolerance}, expected more than 0")
-    search = Search(tasks, tolerance, max_iterations, restarts, on_invalid)
+    search = Search(
+        tasks,
+        checked_positive(tolerance, "inverse_kinematics: tolerance"),
+        checked_count(max_iterations, "inverse_kinematics: max_iterations"),
+        checked_count(restarts, "inverse_kinematics: restarts"),
+        on_invalid,
+    )
     if on_gpu(references) or on_gpu(q0):
         return search.on_gpu(references, q0)
-    references, q0 = real_numbers(references, "references"), real_numbers(q0, "q0")
+    references, q0 = floating(references, "references"), floating(q0, "q0")
     for name, array, size in (("references", references, tasks.sizes["nref"]), ("q0", q0, robot.nq)):
         if array.shape[-1:] != (size,):
             raise ValueError(f"inverse_kinematics: {name} has shape {array.shape}, expected (..., {size})")
     leading = np.broadcast_shapes(references.shape[:-1], q0.shape[:-1])
     if not leading:
-        return search.all_at_once(references, q0)
+        return search.checked(search.all_at_once(references, q0), references)
     flat = [np.broadcast_to(x, (*leading, x.shape[-1])).reshape(-1, x.shape[-1]) for x in (references, q0)]
-    found = search.in_turns(*flat)
-    return found._replace(**{name: getattr(found, name).reshape(*leading, -1) for name in ("q", "error", "record")})
+    found = search.checked(search.in_turns(*flat), flat[0])
+    arrays = {name: getattr(found, name) for name in ("q", "error", "record")}
+    return found._replace(**{name: array.reshape(*leading, array.shape[-1]) for name, array in arrays.items()})
+
+
+def floating(value: ArrayLike, what: str) -> Array:
+    """Numbers of single or double precision."""
+    array = real_numbers(value, what)
+    return array if array.dtype.char in "fd" else array.astype(float)
 
 
 class Search(NamedTuple):
@@ -344,6 +386,16 @@ class Search(NamedTuple):
         found: tuple[Any, ...] = _inverse_kinematics.call(
             self.tasks, (options, limits, references, q0, *state), None, self.on_invalid
         )
+        return found
+
+    def checked(self, found: Reached, references: Array) -> Reached:
+        """What was found, unless a reference is no rotation: then that is said, or results are NaN."""
+        wrong = found.record[..., 4] == NOT_FINITE
+        if wrong.any():
+            if self.on_invalid == "raise":
+                self.tasks.refuse_rotations(references, "inverse_kinematics: references")
+            for array in (found.q, found.error, found.record):
+                array[wrong] = np.nan
         return found
 
     def beginning(self, q0: Array) -> list[Any]:

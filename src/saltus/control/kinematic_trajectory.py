@@ -23,6 +23,7 @@ import numpy as np
 
 from saltus.arrays import Array, ArrayLike, real_numbers
 from saltus.constraints.system import BODIES, move_bodies
+from saltus.control.checks import checked_positive
 from saltus.control.inverse_kinematics import FLOOR, RANK, inverse_kinematics, move
 from saltus.control.reach import AT_LIMIT, REACH_TABLES, REACH_WORK, damping_of, evaluate, solve_levels, stay_within
 from saltus.control.task_rows import collect_momenta, fill_tasks, first_origin
@@ -214,12 +215,13 @@ def kinematic_trajectory(
     refuse_several(robot, "kinematic_trajectory")
     tasks = as_task_set(robot, tasks)
     references, q0 = real_numbers(references, "references").astype(float), real_numbers(q0, "q0").astype(float)
-    if references.ndim < 2 or references.shape[-1] != tasks.sizes["nref"]:
+    if references.ndim < 2 or references.shape[-1] != tasks.sizes["nref"] or references.shape[-2] < 1:
         raise ValueError(
-            f"kinematic_trajectory: references have shape {references.shape}, expected (..., T, {tasks.sizes['nref']})"
+            f"kinematic_trajectory: references have shape {references.shape}, "
+            f"expected (..., T, {tasks.sizes['nref']}), T > 0"
         )
-    if not dt > 0:
-        raise ValueError(f"kinematic_trajectory: dt is {dt}, expected more than 0")
+    tasks.refuse_rotations(references, "kinematic_trajectory: references")
+    dt = checked_positive(dt, "kinematic_trajectory: dt", " [s]")
     if not gain >= 0:
         raise ValueError(f"kinematic_trajectory: gain is {gain}, expected 0 or more")
     begin = inverse_kinematics(robot, tasks, references[..., 0, :], q0, restarts=0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -13,14 +14,15 @@ from saltus.constraints.constraint import Constraint
 from saltus.constraints.precision import in_double, is_single
 from saltus.constraints.report import whole
 from saltus.constraints.scale import typical_delassus
+from saltus.control.checks import checked_count, checked_positive
 from saltus.control.control_tables import ContactPoint, ControlledModel, Settings
 from saltus.control.deadline import allowance
-from saltus.control.quadratic_program import NOT_FINITE, QPStatus
+from saltus.control.quadratic_program import EMPTY, NOT_FINITE, QPStatus, holds
 from saltus.control.task_tables import TaskSet, as_task_set
 from saltus.control.tasks import AnyTask, CenterOfMassTask, FrameTask, MomentumTask, PostureTask
-from saltus.control.whole_body import _whole_body
+from saltus.control.whole_body import OUTSIDE, _whole_body
 from saltus.kernel.gpu_arrays import to_device
-from saltus.model.checks import ModelError
+from saltus.model.checks import ModelError, finite, not_negative, unit_vector
 from saltus.model.joints import JointKind
 from saltus.model.model import Model
 from saltus.model.motors import motors_of
@@ -50,6 +52,8 @@ class Command(NamedTuple):
     """(..., ntr) by how much tasks miss the accelerations that are wanted, by the rows of `TaskSet.rows`."""
     beyond: Array
     """(..., number of limited joints) accelerations beyond those with which joints keep their limits."""
+    grip: Array
+    """(..., nc) the share of its friction cone that each force takes: 1 at the edge."""
     report: Array
     """(..., 5): what the other attributes are made of."""
 
@@ -117,14 +121,22 @@ class OperationalSpaceControl:
     ) -> None:
         refuse_several(model, "OperationalSpaceControl")
         self.model, self.tasks = model, as_task_set(model, tasks)
+        if isinstance(contacts, str):
+            raise ModelError(f"OperationalSpaceControl: contacts are {contacts!r}, expected a list of them")
         self.points = tuple(contact_point(model, contact) for contact in contacts)
         self.names = tuple(model.frames[point.frame].name for point in self.points)
-        self.motors = tuple(motors_of(model) if motors is None else motors)
-        settings = Settings(slack_weight, force_weight, torque_weight, contact_damping, horizon, braking)
-        for name, value in settings._asdict().items():
-            if not 0 < value < np.inf:
-                raise ModelError(f"OperationalSpaceControl: {name} is {value}, expected a positive number")
+        self.motors = tuple(motors_of(model) if motors is None else checked_motors(model, motors))
+        given = Settings(slack_weight, force_weight, torque_weight, contact_damping, horizon, braking)
+        what = "OperationalSpaceControl: "
+        settings = Settings(
+            *(checked_positive(value, what + name, kind=ModelError) for name, value in given._asdict().items())
+        )
         for constraint in constraints:
+            if not isinstance(constraint, Constraint):
+                raise TypeError(
+                    f"OperationalSpaceControl: a constraint is {constraint!r}, expected a list of those that "
+                    "model_loops and JointLock make"
+                )
             constraint.check_model(model)
             if constraint.dofs:
                 raise ModelError(
@@ -139,9 +151,7 @@ class OperationalSpaceControl:
             model, self.tasks, constraints, self.motors, self.points, settings, dofs, typical
         )
         count = len(self.points)
-        self.friction = np.broadcast_to(np.asarray(friction, float), count).copy()
-        if (self.friction < 0).any() or not np.isfinite(self.friction).all():
-            raise ModelError(f"OperationalSpaceControl: friction is {friction}, expected 0 or more")
+        self.friction = not_negative(friction, count, "OperationalSpaceControl: friction")
         self._usual = np.ones(count), self.friction, np.zeros((count, 3)), np.ones(self.problem.nc)
         self._options: dict[Any, tuple[Any, Any]] = {}
 
@@ -191,20 +201,23 @@ class OperationalSpaceControl:
             rest = [x if on_gpu(x) else to_device(np.asarray(x, float), q) for x in rest]
             on_invalid = "raise"
         inputs = (q, v, references, *rest[:4], options, rest[4])
-        return Command(*_whole_body.call(self.problem, inputs, None, on_invalid))
+        command = Command(*_whole_body.call(self.problem, inputs, None, on_invalid))
+        if holds(command.report, EMPTY):
+            refuse_values(*(np.asarray(x, float) for x in rest[:2]))
+        return command
 
     def _chosen(self, tolerance: float | None, most: int, max_time: float | None) -> tuple[Any, Array]:
         key = tolerance, most, max_time
         found = self._options.get(key)
         if found is None:
-            if most < 0 or not (max_time is None or max_time > 0) or not (tolerance is None or tolerance > 0):
-                raise ValueError(
-                    f"OperationalSpaceControl: max_iterations {most}, max_time {max_time}, tolerance {tolerance}: "
-                    "expected positive numbers"
-                )
-            ticks = 0 if max_time is None else allowance(max_time)
-            limits = np.array([TOLERANCE if tolerance is None else tolerance])
-            found = self._options[key] = np.array([most, ticks], np.int32), limits
+            steps = checked_count(most, "OperationalSpaceControl: max_iterations")
+            ticks = 0
+            if max_time is not None:
+                ticks = allowance(checked_positive(max_time, "OperationalSpaceControl: max_time", " [s]"))
+            if tolerance is None:
+                tolerance = TOLERANCE
+            limits = np.array([checked_positive(tolerance, "OperationalSpaceControl: tolerance")])
+            found = self._options[key] = np.array([steps, ticks], np.int32), limits
         return found
 
     def culprits(self, command: Command, share: float = 0.05) -> list[str]:
@@ -219,6 +232,11 @@ class OperationalSpaceControl:
         >>> control.culprits(control(q, v, com=sl.center_of_mass(robot, q) + [0.2, 0, 0]))[0]
         "task 'com' misses 10.4 m/s^2"
         """
+        if command.tau.ndim != 1:
+            raise ValueError(
+                f"culprits: the command is one of {command.tau.shape[:-1]} states, expected one state's: "
+                "Command(*(x[k] for x in command))"
+            )
         found: list[tuple[float, str]] = []
         limit = self.model.effort_limit
         for task in self.tasks.tasks:
@@ -227,8 +245,7 @@ class OperationalSpaceControl:
                 found.append((off, f"task {task.name!r} misses {off:.3g} {unit_of(task)}"))
         words = [text for _, text in sorted(found, reverse=True)]
         for c, name in enumerate(self.names):
-            f = command.forces[c]
-            if f[2] > 0 and np.hypot(*f[:2]) > HELD_BACK * self.friction[c] * f[2]:
+            if command.grip[c] > HELD_BACK:
                 words.append(f"contact {name!r} is at its friction cone")
             slack = float(np.linalg.norm(command.slack[c]))
             if slack > 1.0:
@@ -248,7 +265,7 @@ def ramped(loads: ArrayLike, active: ArrayLike, step: float, duration: float) ->
     >>> ramped([0.0, 1.0, 1.0], [1, 0, 1], step=0.01, duration=0.1)
     array([0.1, 0.9, 1. ])
     """
-    most = step / duration
+    most = checked_positive(step, "ramped: step", " [s]") / checked_positive(duration, "ramped: duration", " [s]")
     loads = np.asarray(loads, float)
     return np.asarray(loads + np.clip(np.asarray(active, float) - loads, -most, most))
 
@@ -266,15 +283,40 @@ def joint_at(model: Model, dof: int) -> str:
     return next(joint.name for joint in model.joints if joint.iv <= dof < joint.iv + joint.nv)
 
 
+def checked_motors(model: Model, motors: Sequence[int]) -> list[int]:
+    """Degrees of freedom, each once."""
+    expected = f"expected degrees of freedom, each once, from 0 to {model.nv - 1}"
+    try:
+        found = [operator.index(k) for k in motors]
+    except TypeError:
+        raise ModelError(f"OperationalSpaceControl: motors are {motors!r}, {expected}") from None
+    for k in found:
+        if not 0 <= k < model.nv or found.count(k) > 1:
+            raise ModelError(f"OperationalSpaceControl: motors are {motors!r}, with {k}, {expected}")
+    return found
+
+
+def refuse_values(active: Array, friction: Array) -> None:
+    """Say what no contact can have; nothing, if it is so of states that are not finite."""
+    wrong = (active < -OUTSIDE) | (active > 1 + OUTSIDE)
+    if wrong.any():
+        raise ValueError(f"OperationalSpaceControl: active has the entry {active[wrong].flat[0]:g}, expected 0 to 1")
+    if (friction < 0).any():
+        raise ValueError(
+            f"OperationalSpaceControl: friction has the entry {friction[friction < 0].flat[0]:g}, expected 0 or more"
+        )
+
+
 def contact_point(model: Model, contact: Any) -> ContactPoint:
-    frame, place, normal = (*contact, None, None)[:3] if isinstance(contact, tuple | list) else (contact, None, None)
-    place = np.zeros(3) if place is None else np.asarray(place, float)
-    normal = np.array([0.0, 0.0, 1.0]) if normal is None else np.asarray(normal, float)
-    if place.shape != (3,) or normal.shape != (3,) or not np.linalg.norm(normal) > 0:
+    parts = tuple(contact) if isinstance(contact, tuple | list) else (contact,)
+    if not 1 <= len(parts) <= 3:
         raise ModelError(
             f"OperationalSpaceControl: a contact is {contact!r}, expected a frame, or (frame, place, normal)"
         )
-    normal = normal / np.linalg.norm(normal)
+    frame, place, normal = (*parts, None, None)[:3]
+    what = f"OperationalSpaceControl: a contact is {contact!r}: its"
+    place = finite((0.0, 0.0, 0.0) if place is None else place, (3,), f"{what} place")
+    normal = unit_vector((0.0, 0.0, 1.0) if normal is None else normal, f"{what} normal")
     side = np.eye(3)[int(np.argmin(np.abs(normal)))]
     along = np.cross(normal, np.cross(side, normal)) if normal[2] != 1.0 else np.array([1.0, 0.0, 0.0])
     along = along / np.linalg.norm(along)

@@ -16,7 +16,7 @@ from saltus.kernel import Layout, Part, Tables
 from saltus.kernel.tables import Filled, FilledPart
 from saltus.model.tree import CONFIGURATIONS
 
-SOLVED, MAX_ITERATIONS, DEADLINE, INFEASIBLE, NOT_FINITE, EMPTY = range(6)
+SOLVED, MAX_ITERATIONS, DEADLINE, INFEASIBLE, NOT_FINITE, NOT_CONVEX, EMPTY = range(7)
 
 
 class QPStatus(IntEnum):
@@ -27,6 +27,7 @@ class QPStatus(IntEnum):
     DEADLINE = DEADLINE  # time was up before
     INFEASIBLE = INFEASIBLE  # equalities contradict each other, bounds or cones
     NOT_FINITE = NOT_FINITE  # the inputs held a NaN: nothing was computed
+    NOT_CONVEX = NOT_CONVEX  # costs bend down along what equalities leave: no point that is found need be the least
 
     def __str__(self) -> str:
         return self.name.lower()
@@ -81,6 +82,13 @@ class QPSolution(NamedTuple):
         return QPResiduals(*(self.report[..., k] for k in range(2, 6)))
 
 
+def holds(report: Any, status: int) -> bool:
+    """Whether one of the samples ended so; False for those on a GPU, which nobody waits for."""
+    if report.ndim == 1:
+        return bool(report[1] == status)
+    return report.__class__ is np.ndarray and bool((report[..., 1] == status).any())
+
+
 class Size:
     """What stands in the place of a model for programs of one size; cones: where fx, fy and fz of each are in x."""
 
@@ -97,7 +105,9 @@ class Size:
 
 def measure(size: Size) -> Mapping[str, int]:
     n, m, k = size.variables, size.equalities, len(size.cones)
-    more = {"s3": 3 * k, "sn_bent": n, "sn_pulled": n}
+    system = -(-n // 4) * 4 + -(-m // 4) * 4
+    more = {"s3": 3 * k, "sn_bent": n, "sn_pulled": n, "sn_split": n, "sn_z": n}
+    more |= {"ss": system, "ss_right": system, "ss4": 4 * system, "ss2": system**2}
     return {"sn": n, "sm": m, "sk": k, **more, **program_sizes(n, m, k), **reduction_sizes(n, m)}
 
 

@@ -5,24 +5,17 @@
     Q x + c + A'y + z = 0,     z in the normal cone of cones and bounds at x
 
 Equalities are taken out (reduction.py), what is left is solved by an interior point method (interior_point.py), and the
-solution is judged by the numbers that were given.
-
-| `report` | |
-|---|---|
-| 0, 1 | iterations; status |
-| 2 to 5 | residuals: A x - b and bounds; the gradient; the work of multipliers; cones |
+solution is judged by the numbers that were given (optimality.py).
 
 Reference: B. Acosta, FCCQP: A whole-body QP with full friction cone constraints (2024).
 """
 
 from __future__ import annotations
 
-from saltus.control.cholesky import dot, padded, total
+from saltus.control.cholesky import dot, padded
 from saltus.control.cones import NOTHING
 from saltus.control.interior_point import (
     CHANGE,
-    DOUBLE,
-    ENDLESS,
     PLACE,
     PROGRAM,
     PULL,
@@ -33,7 +26,18 @@ from saltus.control.interior_point import (
     minimise,
     vector,
 )
-from saltus.control.quadratic_program import DEADLINE, EMPTY, INFEASIBLE, MAX_ITERATIONS, PROBLEM, SOLVED, TABLES
+from saltus.control.optimality import (
+    AWAY,
+    add_row,
+    along,
+    conclude,
+    contradicts,
+    equalities_missed,
+    find_missed,
+    mark_cones,
+    row_times,
+)
+from saltus.control.quadratic_program import PROBLEM, TABLES
 from saltus.control.reduction import (
     REDUCTION,
     backward,
@@ -46,7 +50,6 @@ from saltus.control.reduction import (
     stride,
 )
 from saltus.kernel import (
-    Quad,
     declare,
     fabs,
     kernel,
@@ -54,7 +57,6 @@ from saltus.kernel import (
     less,
     lift,
     maximum,
-    minimum,
     quad,
     select,
     some,
@@ -71,9 +73,6 @@ FAR = 1e-3
 
 SHARED = 2
 """How often what is left of slopes is shared out."""
-
-AWAY = 1e3
-"""How much further than the point at hand, at least, a point would have to be that meets contradictions."""
 
 
 @declare(
@@ -95,7 +94,7 @@ def _reduced_program(
     first = padded(left)
     rows, taken, operations = keep_rows(w, n, m, unbounded, steps, first, lower, upper)
     size = first + padded(rows)
-    reduce_cost(w, n, m, steps, first, size, Q, c)
+    reduce_cost(w, n, m, steps, first, size, Q, c, ld(limits, 0))
     stiffen(w, left, taken, rows, first, size)
     fill_bounds(w, n, nc, steps, cones, friction, lower, upper)
     if start_x is not None:
@@ -111,29 +110,17 @@ def _reduced_program(
     fill_multipliers(w, n, nc, steps, cones, z)
     share_slope(w, n, m, steps, operations, alone, first, size, A, c, y, z, tolerance)
     st(report, 0, count)
-    judge(
-        w,
-        n,
-        m,
-        nc,
-        steps,
-        operations,
-        alone,
-        cones,
-        Q,
-        c,
-        A,
-        b,
-        friction,
-        lower,
-        upper,
-        tolerance,
-        late,
-        x,
-        y,
-        z,
-        report,
-    )
+    mark_cones(w, n, nc, cones)
+    equalities = equalities_missed(n, m, A, b, x)
+    left, largest, empty = find_missed(w, n, nc, cones, c, equalities, friction, lower, upper, x, z, report)
+    sure = zero(Q)
+    failed = select(less(left, tolerance), sure, 1.0 + sure)
+    if some(less(0.5, failed)):
+        far = AWAY * largest
+        sure = contradicts(w, n, m, nc, steps, cones, A, b, friction, lower, upper, far, y, z)
+        drop_met(w, n, m, operations, alone, A, b, x)
+        sure = maximum(sure, contradicts(w, n, m, nc, steps, cones, A, b, friction, lower, upper, far, w.right, None))
+    conclude(left, tolerance, late, sure, w.concave[0], w.skew[0], empty, report)
 
 
 @kernel
@@ -195,31 +182,6 @@ def clear_right(w, m):
     o = zero(w.right)
     for k in range(0, padded(m), 4):
         st(w.right, k, quad(w.right, o, o, o, o))
-
-
-@kernel
-def along(x, y, n):
-    """x . y, of any number of numbers."""
-    end = n // 4 * 4
-    found = dot(x, y, end)
-    for j in range(end, n):
-        found = found + ld(x, j) * ld(y, j)
-    return found
-
-
-@kernel
-def row_times(A, i, n, x):
-    return along(tail(A, i * n), x, n)
-
-
-@kernel
-def add_row(A, i, n, factor, x):
-    """x + factor times row i."""
-    end = n // 4 * 4
-    for j in range(0, end, 4):
-        st(x, j, ld(x, j, Quad) + ld(A, i * n + j, Quad) * factor)
-    for j in range(end, n):
-        st(x, j, ld(x, j) + ld(A, i * n + j) * factor)
 
 
 @kernel
@@ -368,77 +330,6 @@ def add_unless_held(w, j, steps, z, x):
 
 
 @kernel
-def judge(
-    w, n, m, nc, steps, operations, alone, cones, Q, c, A, b, friction, lower, upper, tolerance, late, x, y, z, report
-):
-    """Residuals of the point and the multipliers that are returned, by the numbers that were given, and the status that
-    follows from them. `position` says which variables are in cones."""
-    o = zero(Q)
-    one = lift(1.0, o)
-    for j in range(n):
-        w.position[j] = 0
-    for k in range(3 * nc):
-        w.position[cones[k]] = 1
-    equal = share = o
-    for i in range(m):
-        row, size = parts(tail(A, i * n), x, n)
-        row = row - ld(b, i)
-        equal, share = maximum(equal, fabs(row)), maximum(share, fabs(row) / (maximum(size, fabs(ld(b, i))) + 1e-30))
-    steep, most, largest = o, lift(1e-30, o), lift(1e-30, o)
-    value, bent_work, work = o, o, o
-    for j in range(n):
-        steep, inner = maximum(steep, fabs(w.slope[j])), maximum(fabs(ld(c, j)), fabs(ld(w.bent, j)))
-        most = maximum(maximum(most, inner), maximum(fabs(ld(z, j)), fabs(ld(w.pulled, j))))
-        largest = maximum(largest, fabs(ld(x, j)))
-        curved, linear = ld(x, j) * ld(w.bent, j), ld(x, j) * ld(c, j)
-        value, bent_work, work = value + 0.5 * curved + linear, bent_work + fabs(curved), work + fabs(linear)
-    gap = beyond = outside = empty = o
-    for j in range(n):
-        if w.position[j] == 0:
-            low, high, at, pull = ld(lower, j), ld(upper, j), ld(x, j), ld(z, j)
-            up, down = maximum(pull, o), maximum(-pull, o)
-            ends, begins = less(high, ENDLESS), less(-ENDLESS, low)
-            beyond = maximum(beyond, maximum(low - at, at - high))
-            outside = maximum(outside, maximum(select(ends, o, up), select(begins, o, down)))
-            gap = gap + select(ends, up * (high - at), o) + select(begins, down * (at - low), o)
-            empty = select(less(high, low), one, empty)
-    missed = o
-    for k in range(nc):
-        a, e, j = cones[3 * k], cones[3 * k + 1], cones[3 * k + 2]
-        fx, fy, fz, mu = ld(x, a), ld(x, e), ld(x, j), ld(friction, k)
-        low, high, px, py = maximum(ld(lower, j), o), ld(upper, j), ld(z, a), ld(z, e)
-        ends = less(high, ENDLESS)
-        missed = maximum(missed, sqrt(fx * fx + fy * fy) - mu * maximum(fz, o))
-        beyond = maximum(beyond, maximum(low - fz, fz - high))
-        across = mu * sqrt(px * px + py * py)
-        rate = ld(z, j) + across  # of z'x along the edge that it likes best
-        up, down = select(ends, maximum(rate, o), o), maximum(-rate, o)
-        outside = maximum(outside, select(ends, o, rate))
-        gap = gap + up * (high - fz) + down * (fz - low) + (across * fz - fx * px - fy * py)
-        tangents = maximum(has_end(lower, upper, a), has_end(lower, upper, e))
-        wrong = maximum(maximum(-mu, -high), maximum(tangents, low - high))
-        empty = select(less(o, wrong), one, empty)
-    work = maximum(maximum(fabs(value), bent_work), work)
-    gap = fabs(gap) / (work + 1e-30)
-    st(report, 2, maximum(equal, beyond))
-    st(report, 3, maximum(steep, outside))
-    st(report, 4, gap)
-    st(report, 5, missed)
-    left = maximum(maximum(share, maximum(beyond, missed) / largest), maximum(maximum(steep, outside) / most, gap))
-    solved = less(left, tolerance)
-    status = select(less(0.5, late), 1.0 * DEADLINE + o, 1.0 * MAX_ITERATIONS + o)
-    failed = select(solved, o, one)
-    if some(less(0.5, failed)):
-        far = AWAY * largest
-        sure = contradicts(w, n, m, nc, steps, cones, A, b, friction, lower, upper, far, y, z)
-        drop_met(w, n, m, operations, alone, A, b, x)
-        sure = maximum(sure, contradicts(w, n, m, nc, steps, cones, A, b, friction, lower, upper, far, w.right, None))
-        status = select(less(0.5, sure * failed), 1.0 * INFEASIBLE + o, status)
-    status = select(solved, 1.0 * SOLVED + o, status)
-    st(report, 1, select(less(0.5, empty), 1.0 * EMPTY + o, status))
-
-
-@kernel
 def drop_met(w, n, m, operations, alone, A, b, x):
     """Of equalities that others contradict: -y with A'y = 0, b'y the squares of what they are missed by."""
     clear_right(w, m)
@@ -448,66 +339,3 @@ def drop_met(w, n, m, operations, alone, A, b, x):
     for i in range(m):
         st(w.right, i, ld(w.right, i) if w.taken[i] < 0 and w.kept[i] < 0 else zero(w.right))
     backward(w, m, operations, alone)
-
-
-@kernel
-def contradicts(w, n, m, nc, steps, cones, A, b, friction, lower, upper, far, y, z):
-    """1 where no x of places up to `far` can be: for all that are within bounds and cones (A'y + z)'x is more than b'y and
-    the largest z'x allow. Else 0. Without z, it is that of what is held alone."""
-    o = zero(A)
-    work, size, left = o, o, o
-    for j in range(n):
-        st(w.pulled, j, o)
-    for i in range(m):
-        part = ld(b, i) * ld(y, i)
-        add_row(A, i, n, ld(y, i), w.pulled)
-        work, size = work + part, size + fabs(part)
-    if z is None:
-        for k in range(steps, n):
-            j, held = w.order[k], w.held[k - steps]
-            part = held * ld(w.pulled, j) * w.fixed[j]
-            st(w.pulled, j, ld(w.pulled, j) * (1.0 - held))
-            work, size = work - part, size + fabs(part)
-    else:
-        for j in range(n):
-            if w.position[j] == 0:
-                low, high, pull = ld(lower, j), ld(upper, j), ld(z, j)
-                pull = select(less(high, ENDLESS), pull, minimum(pull, o))
-                pull = select(less(-ENDLESS, low), pull, maximum(pull, o))
-                part = pull * select(less(o, pull), high, select(less(pull, o), low, o))
-                st(w.pulled, j, ld(w.pulled, j) + pull)
-                work, size = work + part, size + fabs(part)
-        for k in range(nc):
-            a, e, j = cones[3 * k], cones[3 * k + 1], cones[3 * k + 2]
-            low, high, px, py = maximum(ld(lower, j), o), ld(upper, j), ld(z, a), ld(z, e)
-            rate = ld(z, j) + ld(friction, k) * sqrt(px * px + py * py)
-            excess = select(less(high, ENDLESS), o, maximum(rate, o))
-            part = select(less(o, rate - excess), rate * high, (rate - excess) * low)
-            st(w.pulled, a, ld(w.pulled, a) + px)
-            st(w.pulled, e, ld(w.pulled, e) + py)
-            st(w.pulled, j, ld(w.pulled, j) + ld(z, j) - excess)
-            work, size = work + part, size + fabs(part)
-    for j in range(n):
-        left = left + fabs(ld(w.pulled, j))
-    return select(less(far * left + DOUBLE * size, -work), lift(1.0, o), o)
-
-
-@kernel
-def parts(x, y, n):
-    """x . y, and the root of the sum of the squares of what it is made of."""
-    o, end = zero(x), n // 4 * 4
-    found, squares = quad(x, o, o, o, o), quad(x, o, o, o, o)
-    for j in range(0, end, 4):
-        part = ld(x, j, Quad) * ld(y, j, Quad)
-        found, squares = found + part, squares + part * part
-    rest, square = total(found), total(squares)
-    for j in range(end, n):
-        part = ld(x, j) * ld(y, j)
-        rest, square = rest + part, square + part * part
-    return rest, sqrt(square)
-
-
-@kernel
-def has_end(lower, upper, j):
-    """More than 0 for a variable that has an end."""
-    return maximum(ld(lower, j) + ENDLESS, ENDLESS - ld(upper, j))

@@ -23,6 +23,7 @@ O(n^3).
 from __future__ import annotations
 
 from saltus.control.cholesky import dot, padded, total
+from saltus.control.convexity import skewness
 from saltus.control.interior_point import COST, DOUBLE, ENDLESS, LINEAR, NO_FRICTION, vector
 from saltus.kernel import (
     Layout,
@@ -63,7 +64,7 @@ ALONE = 1e-3
 """The share of its row's largest entry that a variable must have to be taken for standing in it alone."""
 
 REDUCTION = Layout(
-    one={"small": None},
+    one={"small": None, "skew": None},
     nre={"eliminated": None},
     nrf={"factors": None},
     nrw={"waiting": None},
@@ -450,8 +451,8 @@ def stiffen(w, left, taken, rows, first, size):
 
 
 @kernel
-def reduce_cost(w, n, m, steps, first, size, Q, c):
-    """H and h."""
+def reduce_cost(w, n, m, steps, first, size, Q, c, tolerance):
+    """H and h; `skew` is more than 0 where Q is not symmetric."""
     E, row, H, o = w.eliminated, stride(n), w.hessian, zero(w.eliminated)
     begin = steps // 4 * 4
     for k in range(n):
@@ -461,12 +462,13 @@ def reduce_cost(w, n, m, steps, first, size, Q, c):
             st(H, i * first + j, quad(H, o, o, o, o))
         vector(w, LINEAR, size)[i] = o
     h, linear = vector(w, LINEAR, size), vector(w, COST, size)
+    w.skew[0] = o
     for v in range(n):
         k = w.position[v]
         if k < steps:
-            gather_basic(w, n, row, begin, steps, Q, v, k)
+            gather_basic(w, n, row, begin, steps, Q, v, k, tolerance)
         else:
-            gather_other(w, n, row, first, h, steps, Q, v, k - steps)
+            gather_other(w, n, row, first, h, steps, Q, v, k - steps, tolerance)
             linear[k - steps] = ld(c, v)
     multiply(w, n, row, first, h, steps)
     base = base_cost = o
@@ -487,7 +489,7 @@ def reduce_cost(w, n, m, steps, first, size, Q, c):
 
 
 @kernel
-def list_nonzero(w, n, Q, v):
+def list_nonzero(w, n, Q, v, tolerance):
     """Lists the entries of row v of Q that are not zero; how many."""
     count, entry, end = 0, ld(Q, v * n + v), n // 4 * 4
     o = zero(Q)
@@ -498,24 +500,25 @@ def list_nonzero(w, n, Q, v):
     for u in range(end, n):
         rest = rest + ld(Q, v * n + u) * ld(Q, v * n + u)
     if not some(less(entry * entry, rest)):  # as of torques, forces, slacks
-        return list_entry(w, n, Q, v, v, count)
+        return list_entry(w, n, Q, v, v, count, tolerance)
     for u in range(n):
-        count = list_entry(w, n, Q, v, u, count)
+        count = list_entry(w, n, Q, v, u, count, tolerance)
     return count
 
 
 @kernel
-def list_entry(w, n, Q, v, u, count):
+def list_entry(w, n, Q, v, u, count, tolerance):
     if some(less(0.0, fabs(ld(Q, v * n + u)))):
+        w.skew[0] = maximum(w.skew[0], skewness(Q, n, v, u, tolerance))
         w.listed[count] = u
         count = count + 1
     return count
 
 
 @kernel
-def gather_basic(w, n, row, begin, steps, Q, v, s):
+def gather_basic(w, n, row, begin, steps, Q, v, s, tolerance):
     """Row s of Q_BB T - Q_BN; behind it, of Q_BB beta."""
-    E, G, count, inner = w.eliminated, w.curved, list_nonzero(w, n, Q, v), 0
+    E, G, count, inner = w.eliminated, w.curved, list_nonzero(w, n, Q, v, tolerance), 0
     o = zero(E)
     none = quad(E, o, o, o, o)
     for e in range(count):  # those that were taken come first
@@ -544,9 +547,9 @@ def gather_basic(w, n, row, begin, steps, Q, v, s):
 
 
 @kernel
-def gather_other(w, n, row, first, h, steps, Q, v, i):
+def gather_other(w, n, row, first, h, steps, Q, v, i, tolerance):
     """Row i of Q_NN - Q_NB T, and of Q_NB beta."""
-    E, H, count = w.eliminated, w.hessian, list_nonzero(w, n, Q, v)
+    E, H, count = w.eliminated, w.hessian, list_nonzero(w, n, Q, v, tolerance)
     for e in range(count):
         u = w.listed[e]
         x, k = ld(Q, v * n + u), w.position[u]

@@ -96,6 +96,9 @@ class TaskSet:
         self.needs_masses = any(isinstance(task, CenterOfMassTask | MomentumTask) for task in self.tasks)
         if self.needs_masses and not model.total_mass > 0:
             raise ModelError(f"model {model.name!r} has no mass, and so no centre of mass that a task could move")
+        for task in self.tasks:
+            if not self.row_list(task):
+                raise ModelError(f"task {task.name!r}: its joints have no degrees of freedom, expected one at least")
         starts = np.cumsum([0, *(len(self.row_list(task)) for task in self.tasks)]).tolist()
         self.rows = {name: slice(*ends) for name, ends in zip(names, pairwise(starts), strict=True)}
         """Of each task, by name: its rows."""
@@ -220,6 +223,13 @@ class TaskSet:
             packed[..., where] = values
         return packed
 
+    def refuse_rotations(self, references: Array, what: str) -> None:
+        """A `ModelError` if what stands for a rotation in references (..., nref) is none."""
+        for task in self.tasks:
+            if isinstance(task, FrameTask) and task.orientation:
+                R = references[..., self.places[task.name].value][..., :9]
+                refuse_no_rotation(R.reshape(*R.shape[:-1], 3, 3), f"{what} of {task.name!r}")
+
     def reference_rates(self, references: Array) -> Array:
         """How fast references (..., nref) change: values by their rates, rates by their accelerations, those not at all."""
         changes = np.zeros_like(references)
@@ -324,12 +334,16 @@ def pose_numbers(value: Any, task: FrameTask, what: str) -> Array:
         raise ModelError(
             f"{what}: rotation and position have shapes {R.shape} and {p.shape}, expected (..., 3, 3), (..., 3)"
         )
-    off = np.abs(R @ np.swapaxes(R, -1, -2) - np.eye(3))
-    if (off > ROTATION_TOLERANCE).any() or (np.linalg.det(R) < 0).any():
-        raise ModelError(f"{what}: a rotation is not one: R R^T is off by {off.max():.1e}, or it is a reflection")
+    refuse_no_rotation(R, what)
     leading = np.broadcast_shapes(R.shape[:-2], p.shape[:-1])
     flat = np.broadcast_to(R.reshape(*R.shape[:-2], 9), (*leading, 9))
     return np.concatenate([flat, np.broadcast_to(p, (*leading, 3))], axis=-1)
+
+
+def refuse_no_rotation(R: Array, what: str) -> None:
+    off = np.abs(R @ np.swapaxes(R, -1, -2) - np.eye(3))
+    if (off > ROTATION_TOLERANCE).any() or (np.linalg.det(R) < 0).any():
+        raise ModelError(f"{what}: a rotation is not one: R R^T is off by {off.max():.1e}, or it is a reflection")
 
 
 def as_task_set(model: Model, tasks: TaskSet | Sequence[AnyTask]) -> TaskSet:

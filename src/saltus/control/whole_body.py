@@ -7,7 +7,8 @@
 Accelerations and multipliers l of bilateral constraints (loops, locked springs) are affine in z = (u, f): by the sparse
 factors of M, column by column, and by those of the constraints' small Delassus matrix. What is left is a program of the size
 of z (interior_point.py). Contacts are soft (FCCQP, 10d): slack is what J_c a misses. Priorities come one after the
-other: what the rows of one have reached, those of the next keep.
+other: what the rows of one have reached, those of the next keep. Limits of joints are rows where they are near, and where
+accelerations would pass them: a level is solved again until none is passed.
 
 | code | what | shape |
 |---|---|---|
@@ -25,10 +26,12 @@ from __future__ import annotations
 
 from saltus.constraints.dense import factor_block, solve_block
 from saltus.constraints.system import AXES, BODIES, aim_rows, move_bodies, point_acceleration
+from saltus.control.cholesky import dot as dot_quads
 from saltus.control.cholesky import padded
+from saltus.control.cones import NOTHING
 from saltus.control.control_tables import CONTROL_TABLES
 from saltus.control.interior_point import COST, LINEAR, PROGRAM, find_unit, minimise, vector
-from saltus.control.quadratic_program import DEADLINE, MAX_ITERATIONS, SOLVED
+from saltus.control.quadratic_program import DEADLINE, EMPTY, MAX_ITERATIONS, SOLVED
 from saltus.control.task_rows import ROWS, fill_tasks, first_origin
 from saltus.dynamics.crba import collect
 from saltus.dynamics.ltl import factor, solve_lower, solve_upper
@@ -49,6 +52,7 @@ from saltus.kernel import (
     some,
     sqrt,
     st,
+    tail,
     ticks,
     zero,
 )
@@ -74,10 +78,20 @@ LIMIT_WEIGHT = 1e6
 FAR = 2.0
 """Limits that allow more than so many times `braking` are not near; nor do they ask for more."""
 
+OUTSIDE = 1e-9
+"""A load so far below 0 or above 1 is none."""
+
+PASSED = 1e-9
+"""The share of `braking` by which an acceleration passes a limit."""
+
+ENDLESS = 1e30
+"""The end of a row that asks for nothing."""
+
 WORK = ROWS.extended(
     **{group: fields for group, fields in PROGRAM.groups.items() if group != "one"},
     one={**PROGRAM.groups["one"], "near_count": int},
-    ml={"near": int},
+    ml={"near": int, "asked": None},
+    mn={"found": None},
     nj=BODIES,
     nv={**AXES, "pivot": None, "panel": Quad, "rest": None},
     nvv={"M": None},
@@ -105,17 +119,20 @@ WORK = ROWS.extended(
         "options": "2 int",
         "limits": "1",
     },
-    outputs={"tau": "nv", "a": "nv", "forces": "mc 3", "slack": "mc 3", "missed": "ntr", "beyond": "ml", "report": "5"},
+    outputs={
+        "tau": "nv", "a": "nv", "forces": "mc 3", "slack": "mc 3", "missed": "ntr", "beyond": "ml", "grip": "mc",
+        "report": "5",
+    },
     work=WORK,
     inverts_inertia=True,
     double_only=True,
-)
+)  # fmt: skip
 def _whole_body(
     tree, q, v, references, active, friction, wanted, held, options, limits,
-    w, tau, a, forces, slack, missed, beyond, report,
+    w, tau, a, forces, slack, missed, beyond, grip, report,
 ):  # fmt: skip
     """`active`: how much of each contact holds, 0 to 1; `held`: which bilateral constraints do. `options`: the most
-    iterations a level, and ticks / 1024; `limits`: the tolerance."""
+    iterations of each solution, and ticks / 1024; `limits`: the tolerance."""
     begun, o = ticks(), zero(q)
     n = tree.mm + 3 * tree.mc
     first = padded(n)
@@ -132,21 +149,30 @@ def _whole_body(
         hold(tree, held, w, row)
     stack(tree, active, w, first, row)
     count, left, late = o, o, o
+    list_limits(tree, q, v, w, first)
     for level in range(tree.nlevel):
-        rows = fill_program(tree, q, v, active, friction, wanted, level, w, n, first, row)
-        counted, dual, rest, gap, stopped, _ = minimise(
-            w, n, rows, tree.mc, level > 0, steepness(tree, w, n, first, rows), ld(limits, 0), options[0], begun,
-            options[1] * 1024, None, None,
-        )  # fmt: skip
-        count, late = count + counted, maximum(late, stopped)
-        left = maximum(left, maximum(dual, maximum(rest, gap)))
-    answer(tree, w, first, row, tau, a, forces, slack, missed, beyond, q, v)
+        counted, rest, stopped = solve_level(
+            tree, q, v, active, friction, wanted, options, ld(limits, 0), begun, level, w, n, first, row
+        )
+        count, left, late = count + counted, maximum(left, rest), maximum(late, stopped)
+    answer(tree, friction, w, first, row, tau, a, forces, slack, missed, beyond, grip, q, v)
     status = select(less(0.5, late), 1.0 * DEADLINE + o, 1.0 * MAX_ITERATIONS + o)
+    status = select(less(left, ROUNDED * ld(limits, 0)), 1.0 * SOLVED + o, status)
     st(report, 0, count)
-    st(report, 1, select(less(left, ROUNDED * ld(limits, 0)), 1.0 * SOLVED + o, status))
+    st(report, 1, select(less(OUTSIDE + o, impossible(tree, active, friction)), 1.0 * EMPTY + o, status))
     st(report, 2, left)
     st(report, 3, 1.0 * tree.nlevel)
     st(report, 4, o)
+
+
+@kernel
+def impossible(tree, active, friction):
+    """By how much loads lie outside of 0 to 1; more than that if friction is negative."""
+    off = zero(active)
+    for c in range(tree.mc):
+        load = ld(active, c)
+        off = maximum(maximum(off, maximum(-load, load - 1.0)), select(less(ld(friction, c), 0.0 * off), 1.0, off))
+    return off
 
 
 @kernel
@@ -306,14 +332,56 @@ def stack_row(tree, w, J, r, s, root, row):
 
 
 @kernel
-def fill_program(tree, q, v, active, friction, wanted, level, w, n, first, row):
-    """The program of a level; how many rows it has."""
-    H, V, o = w.hessian, w.response, zero(w.M)
+def solve_level(tree, q, v, active, friction, wanted, options, tolerance, begun, level, w, n, first, row):
+    """A level with the limits that are listed, and from the beginning with those that accelerations then pass, until none is
+    passed: where these were far off, what is known of the others is worth nothing. Lanes in which none is passed stay as
+    they are. Iterations, what is left, and whether time was up."""
+    o = zero(q)
+    going, count, left, late = lift(1.0, o), o, o, o
+    rows = count_rows(tree, level, w)
+    fill_program(tree, active, friction, wanted, level, w, first, row, rows)
+    scale = steepness(tree, w, n, first, rows)
+    while True:
+        fill_rows(tree, q, v, level, w, first, row, rows)
+        counted, dual, rest, gap, stopped, _ = minimise(
+            w, n, rows, tree.mc, level > 0, scale, tolerance, options[0], begun, options[1] * 1024, None, None
+        )
+        for i in range(n):
+            w.found[i] = select(less(0.5, going), ld(w.vector, i), w.found[i])
+            w.vector[i] = w.found[i]
+        count, late = count + counted * going, maximum(late, stopped * going)
+        left = select(less(0.5, going), maximum(dual, maximum(rest, gap)), left)
+        going = list_passed(tree, q, v, going, w, first, row)
+        if not some(less(0.5, going)):
+            break
+        if some(less(0.5, late)):
+            left, late = maximum(left, going), maximum(late, going)
+            break
+        more = count_rows(tree, level, w)
+        make_room(w, first, rows, more)
+        rows = more
+    return count, left, late
+
+
+@kernel
+def count_rows(tree, level, w):
+    """Rows of limits, and behind them of what levels before have reached."""
+    return w.near_count[0] + (tree.level_first[level] + 3 * tree.mc if level > 0 else 0)
+
+
+@kernel
+def make_room(w, first, rows, more):
+    """Moves h to where it is when there are more rows."""
+    before, behind = vector(w, LINEAR, first + padded(rows)), vector(w, LINEAR, first + padded(more))
+    for i in range(first - 1, -1, -1):
+        behind[i] = ld(before, i)
+
+
+@kernel
+def fill_program(tree, active, friction, wanted, level, w, first, row, rows):
+    """What a level costs, limits of torques, and cones."""
+    H, o = w.hessian, zero(w.M)
     contacts = tree.ntr + 3 * tree.mc
-    rows = list_limits(tree, q, v, w) if level == 0 else w.near_count[0]
-    limits = rows + 0
-    if level > 0:
-        rows = keep_levels(tree, level, w, first, row, rows)
     h = vector(w, LINEAR, first + padded(rows))
     for i in range(first):
         for j in range(0, first, 4):
@@ -339,19 +407,28 @@ def fill_program(tree, q, v, active, friction, wanted, level, w, n, first, row):
     for i in range(first):
         for j in range(i):
             st(H, i * first + j, ld(H, j * first + i))
-    for i in range(first):
-        vector(w, COST, first + padded(rows))[i] = o
     at_rest = missed_at_rest(tree, w, first, row, level)
     w.base[0], w.base_cost[0], w.trifle[0] = at_rest, o, TRIFLE * at_rest
-    for k in range(limits):
+
+
+@kernel
+def fill_rows(tree, q, v, level, w, first, row, rows):
+    """Limits where they are asked for, and what levels before have reached."""
+    V, o = w.response, zero(w.M)
+    for k in range(w.near_count[0]):
         limited = w.near[k]
         j, dof = first + k, tree.limited[limited]
-        here = ld(V, dof * row + first)
+        here, asked = ld(V, dof * row + first), less(0.5, w.asked[limited])
         for i in range(0, first, 4):
             st(w.general, k * first + i, ld(V, dof * row + i, Quad))
         low, high = stopping(tree, limited, q, v)
-        w.lower[j], w.upper[j], w.give[j] = low - here, high - here, lift(1.0 / LIMIT_WEIGHT, o)
-    return rows
+        w.lower[j] = select(asked, low - here, lift(-ENDLESS, o))
+        w.upper[j] = select(asked, high - here, lift(ENDLESS, o))
+        w.give[j] = lift(1.0 / LIMIT_WEIGHT, o)
+    if level > 0:
+        keep_levels(tree, level, w, first, row, w.near_count[0] + 0)
+    for i in range(first):
+        vector(w, COST, first + padded(rows))[i] = o
 
 
 @kernel
@@ -369,16 +446,42 @@ def steepness(tree, w, n, first, rows):
 
 
 @kernel
-def list_limits(tree, q, v, w):
-    """Lists the joints that are near a limit; how many. Others need no row."""
-    count, far = 0, FAR * tree.braking[0]
+def list_limits(tree, q, v, w, first):
+    """Lists the limits that are near."""
+    o, one = zero(q), lift(1.0, zero(q))
+    w.near_count[0] = 0
     for k in range(tree.ml):
         low, high = stopping(tree, k, q, v)
-        if some(less(minimum(-low, high), far + zero(q))):
+        w.asked[k] = o
+        ask(w, k, select(less(minimum(-low, high), FAR * tree.braking[0] + o), one, o), first)
+
+
+@kernel
+def list_passed(tree, q, v, going, w, first, row):
+    """Lists the limits that accelerations pass where it is `going`; 1 where one came anew."""
+    V, o = w.response, zero(q)
+    new = o
+    for k in range(tree.ml):
+        low, high = stopping(tree, k, q, v)
+        at = tree.limited[k] * row
+        there = ld(V, at + first) + dot_quads(tail(V, at), w.vector, first)
+        passed = less(PASSED * tree.braking[0] + o, maximum(there - high, low - there))
+        wish = select(passed, going * (1.0 - w.asked[k]), o)
+        ask(w, k, wish, first)
+        new = maximum(new, wish)
+    return new
+
+
+@kernel
+def ask(w, k, wish, first):
+    """Limit k gets a row if a lane wishes for it, and has none yet."""
+    if some(less(0.5, wish)):
+        if not some(less(0.5, w.asked[k])):
+            count = w.near_count[0]
             w.near[count] = k
-            count = count + 1
-    w.near_count[0] = count
-    return count
+            w.below[first + count], w.above[first + count] = zero(w.M), zero(w.M)
+            w.near_count[0] = count + 1
+        w.asked[k] = maximum(w.asked[k], wish)
 
 
 @kernel
@@ -440,14 +543,11 @@ def missed_at_rest(tree, w, first, row, level):
 
 @kernel
 def keep_levels(tree, level, w, first, row, rows):
-    """Rows of all levels before, and of contacts, stay what they have become, behind those of limits; how many there are."""
+    """Rows of all levels before, and of contacts, stay what they have become, behind so many others."""
     for r in range(tree.level_first[level]):
-        keep_row(w, first, row, r, rows)
-        rows = rows + 1
-    for r in range(tree.ntr, tree.ntr + 3 * tree.mc):
-        keep_row(w, first, row, r, rows)
-        rows = rows + 1
-    return rows
+        keep_row(w, first, row, r, rows + r)
+    for r in range(3 * tree.mc):
+        keep_row(w, first, row, tree.ntr + r, rows + tree.level_first[level] + r)
 
 
 @kernel
@@ -462,8 +562,8 @@ def keep_row(w, first, row, r, k):
 
 
 @kernel
-def answer(tree, w, first, row, tau, a, forces, slack, missed, beyond, q, v):
-    """Torques, accelerations and forces, and what tasks, contacts and limits miss."""
+def answer(tree, friction, w, first, row, tau, a, forces, slack, missed, beyond, grip, q, v):
+    """Torques, accelerations and forces, what tasks, contacts and limits miss, and how much of their cones forces take."""
     nv, n, V = tree.nv, tree.mm + 3 * tree.mc, w.response
     for k in range(nv):
         st(tau, k, 0.0)
@@ -479,6 +579,9 @@ def answer(tree, w, first, row, tau, a, forces, slack, missed, beyond, q, v):
         for k in range(nv):
             total = total + ld(w.push_rows, r * nv + k) * ld(a, k)
         st(slack, r, total)
+    for c in range(tree.mc):
+        fx, fy, fz = ld(forces, 3 * c), ld(forces, 3 * c + 1), ld(forces, 3 * c + 2)
+        st(grip, c, sqrt(fx * fx + fy * fy) / (ld(friction, c) * fz + NOTHING))
     for r in range(tree.ntr):
         total = -w.goal[r]
         for k in range(nv):

@@ -32,7 +32,7 @@ POSITIVE, HUGE = 1e-30, 1e30
 
 
 @kernel
-def solve_box(H, row, q, lower, upper, m, x, full, system, inverse, slope, step, held):
+def solve_box(H, row, q, lower, upper, m, x, full, system, inverse, slope, step, held, scaled):
     """x and `held`; 1 if H is not positive definite where nothing is held, or if q is not finite, else 0."""
     o = zero(H)
     one = lift(1.0, o)
@@ -51,7 +51,7 @@ def solve_box(H, row, q, lower, upper, m, x, full, system, inverse, slope, step,
         hold(full, m, m, held, system, m)
         for i in range(m):
             step[i] = -ld(slope, i) * (1.0 - ld(held, i))
-        factor(system, m, m, m, inverse, 0.0)
+        factor(system, m, m, m, inverse, 0.0, scaled)
         failed = maximum(failed, not_positive(system, m, m) * going)
         solve_lower(system, m, m, inverse, step)
         solve_upper(system, m, m, inverse, step)

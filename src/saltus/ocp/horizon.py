@@ -62,7 +62,7 @@ def measure_horizon(horizon: Any) -> Mapping[str, int]:
         "ot": horizon.T, "op": horizon.T + 1, "ox": horizon.nx, "on": horizon.ndx, "ou": horizon.nu,
         "od": horizon.node_data, "om": m, "our": n, "ow": width,
         "orx": horizon.nx, "orn": horizon.ndx, "oru": horizon.nu, "ofw": n * width, "ofp": max(n, m) * width,
-        "ohw": (n + m) * width, "ovv": n * n, "ovs": 11 * width, "omm": 2 * m * m,
+        "ohw": (n + m) * width, "ovv": n * n, "ovs": 15 * width, "omm": 2 * m * m,
     }  # fmt: skip
 
 

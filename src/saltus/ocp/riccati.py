@@ -61,7 +61,7 @@ WORK = Layout(
     ovs={"vectors": None},
     omm={"small": None},
 )
-SLOPE, GAP, PUSHED, INVERSE, FEED, HELD, DOWNHILL, NEWTON, LOWER, UPPER, WANTED = range(11)
+SLOPE, GAP, PUSHED, INVERSE, FEED, HELD, DOWNHILL, NEWTON, LOWER, UPPER, WANTED, SCALED = range(12)
 
 
 @kernel
@@ -104,7 +104,7 @@ def eliminate(tree, w, failed, t):
     """The factor of Q_uu with Q_ux beside it; the node where it was not positive definite."""
     m, mr, width = tree.ou, tree.om, tree.ow
     H = tail(w.hessian, 0)
-    factor(H, mr, mr, width, vector(tree, w, INVERSE), 0.0)
+    factor(H, mr, mr, width, vector(tree, w, INVERSE), 0.0, vector(tree, w, SCALED))
     for i in range(m):
         blame = select(less(POSITIVE, ld(H, i * width + i)), failed, 1.0 * t)
         failed = select(less(failed, 0.0), blame, failed)
@@ -210,6 +210,7 @@ def make_backward(boxed, products):
                 bad = solve_box(
                     H, width, g, vector(tree, w, LOWER), vector(tree, w, UPPER), mr, wanted,
                     tail(w.small, 0), tail(w.small, mr * mr), inverse, downhill, vector(tree, w, NEWTON), held,
+                    vector(tree, w, SCALED),
                 )  # fmt: skip
                 failed = select(less(failed, 0.0), select(less(0.5, bad), 1.0 * t, failed), failed)
                 curve = o

@@ -33,7 +33,7 @@ def coast(tree, v, h, speed):
 
 @kernel
 def find_way(tree, i, speed, h, way):
-    """`way` with q+ = q (+) way, of joint i, at u in `speed`."""
+    """`way` with q+ = q (+) way, of joint i, that goes at `speed`."""
     kind, iv = tree.kind[i], tree.iv[i]
     if kind == FREE_FLYER:
         turn = three(speed, iv + 3) * h
@@ -47,15 +47,15 @@ def find_way(tree, i, speed, h, way):
 
 
 @kernel
-def turn_along(tree, i, speed, h, v):
-    """v+ of joint i, at u in `speed`."""
+def turn_along(tree, i, speed, mean, h, v):
+    """v+ of joint i, at u in `speed`, where the way there was gone at `mean`."""
     kind, iv = tree.kind[i], tree.iv[i]
     if kind == FREE_FLYER:
-        w = three(speed, iv + 3)
-        st(v, iv, Motion(turn_back(rotation(exp_quaternion(w * h)), three(speed, iv)), w))
+        turn = rotation(exp_quaternion(three(mean, iv + 3) * h))
+        st(v, iv, Motion(turn_back(turn, three(speed, iv)), turn_back(turn, three(speed, iv + 3))))
     elif kind == PLANAR:
         x, y, w = speed[iv], speed[iv + 1], speed[iv + 2]
-        s, c = sincos(w * h)
+        s, c = sincos(mean[iv + 2] * h)
         st(v, iv, Vec3(c * x + s * y, c * y - s * x, w))
     else:
         for k in range(iv, tree.end[i]):

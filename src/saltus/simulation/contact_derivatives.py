@@ -25,14 +25,14 @@ import numpy as np
 from saltus.arrays import Array
 from saltus.collision.contacts import find_contacts
 from saltus.derivatives.forward import coordinate_rates
-from saltus.kernel import declare, kernel, ld, tail, zero
+from saltus.kernel import declare, kernel, ld, less, lift, select, some, tail, zero
 from saltus.kernel.sloped import Sloped
 from saltus.model.manifold import difference, integrate
 from saltus.model.manifold_jacobians import integrate_jacobians
 from saltus.simulation.coasting import find_way, turn_along
 from saltus.simulation.commands import PDTargets
-from saltus.simulation.contact_newton import begin, find_rates
-from saltus.simulation.contact_rows import find_rows
+from saltus.simulation.contact_newton import begin, find_rates, judge
+from saltus.simulation.contact_rows import find_rows, let_be
 from saltus.simulation.contact_step import PER_STEP, WORK, add_impulses, begin_from, begin_step, recall
 from saltus.simulation.contact_system import assemble, eliminate
 from saltus.simulation.simulated import TABLES
@@ -60,6 +60,20 @@ def polish(w, first, n, law):
         find_rates(w, n)
 
 
+@kernel
+def as_solved(tree, w, first, n, law, tolerance):
+    """The problem that known impulses solve: this one, or that in which what overlaps need not part."""
+    o, one = zero(w.delassus), lift(1.0, zero(w.delassus))
+    begin(w, first, n)
+    _, parts = judge(w, first, n, law, None, o)
+    if some(less(tolerance * tolerance, parts)):
+        let_be(tree, first, n, one, w)
+        find_rates(w, n)
+        _, stays = judge(w, first, n, law, None, o)
+        wedged = select(less(tolerance * tolerance, parts), select(less(stays, parts), one, o), o)
+        let_be(tree, first, n, wedged - one, w)
+
+
 @declare(
     TABLES,
     inputs={"plan": "2 int", "pushed": "npush int"} | PER_STEP | {
@@ -73,17 +87,18 @@ def _contact_velocities(
     tree, plan, pushed, q, v, held, touch, settings, effort, at, push, tau, kp, kd, target, w, after, way
 ):
     """Velocities after a step whose impulses are known, and the way that it leads. `plan`: law, pushes."""
-    begin_from(tree, held, w)
+    begin_from(tree, held, touch, w)
     begin_step(tree, q, v, settings, tau, target, kp, kd, effort, plan[1], pushed, at, push, w)
     w.origin[0] = w.place[0].p * -1.0
     find_contacts(tree, w)
     first, n, _ = find_rows(tree, q, v, ld(settings, 0), tail(settings, 3), w)
-    recall(tree, first, n, 0, touch, w)
+    recall(first, n, w)
+    as_solved(tree, w, first, n, plan[0], ld(settings, 1))
     polish(w, first, n, plan[0])
     add_impulses(tree, n, w)
     for i in range(1, tree.nj):
-        find_way(tree, i, w.speed, ld(settings, 0), way)
-        turn_along(tree, i, w.speed, ld(settings, 0), after)
+        find_way(tree, i, w.mean, ld(settings, 0), way)
+        turn_along(tree, i, w.speed, w.mean, ld(settings, 0), after)
 
 
 def differentiate_step(problem: Any, given: dict[str, Any]) -> StepDerivatives:

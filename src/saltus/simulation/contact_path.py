@@ -114,7 +114,7 @@ def depart(w, first, n, law, disorder, turn, going):
     for i in range(n):
         square = w.free[i] * w.free[i]
         moves = less(FIXED * w.scale[i], ld(w.delassus, i * n + i))
-        size, rate = maximum(size, select(moves, square * w.inverse[i], o)), maximum(rate, square)
+        size, rate = maximum(size, select(moves, square * w.inverse[i], o)), maximum(rate, select(moves, square, o))
     size, rate = sqrt(size) + NOTHING, sqrt(rate)
     for i in range(n):
         x = w.impulse[i]

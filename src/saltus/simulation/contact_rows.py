@@ -4,18 +4,28 @@
 
 Rows come in this order: loops; dry friction; limits of joints that are near; contacts that are near, normal first and then
 two tangents. Each row's column y = U^-1 J^T, on M = U D U^T (ltl.py), is not zero but on the way from its bodies to the
-root: an entry of G is y_i . D^-1 y_j along the shorter of two ways. What is near is the same in all lanes of a packet: rows
-that are far in one of them have rates that no impulse answers.
+root: an entry of G is y_i . D^-1 y_j along the shorter of two ways.
+
+Rows of joints are the same in all lanes of a packet: those that are far in one of them have rates that no impulse answers.
+Of contacts, each lane has its own: rows of a contact that is near in some lanes take in those of contacts that are near
+in others only. So there are about as many as the lane with the most contacts has, and not as all have together.
 
 bias, as a velocity: what a gap allows in one step, and what brings back a share `PULL` of what is lost.
+
+What rebounds does so within the step, at the share `late` of it: before, the robot moves at v_free, then at v+. So the
+motion between impacts is that of semi-implicit Euler, which is leapfrog: to second order, velocities are those at the
+ends of steps, and places those half a step later, across impacts too.
 
 | code | what | shape |
 |---|---|---|
 | `row` | J, then y | nr nv |
-| `last` | the last degree of freedom on a row's way to the root; nv where two ways are joined | nr |
-| `place_of` | of each row, and of each contact's first one, its number among all there are (`nx`) | nr |
-| `slot` | of each contact's first row, which of all possible contacts it is | nr |
+| `last` | the last degree of freedom on a row's way to the root; nv where ways are joined | nr |
+| `place_of` | of each row of a joint, its number among all there are | nr |
+| `slot`, `facing` | of each contact's first row, which of all possible contacts it is, or -1, and its normal | nr |
+| `taken` | of each contact's first row, 1 in lanes in which that contact is near, else 0 | nr |
 | `free`, `delassus` | g, G | nr, nr nr |
+| `pushed` | of rows of limits and of contacts' first ones, how fast what overlaps is to part, as a negative rate | nr |
+| `late` | the share of the step before the first rebound; 0 where something else is pressed before it | 1 |
 """
 
 from __future__ import annotations
@@ -26,7 +36,7 @@ from saltus.constraints.measure import separation
 from saltus.constraints.system import direction, fill_row, unit_force
 from saltus.kernel import fabs, kernel, ld, less, lift, maximum, minimum, rolled, select, some, st, zero
 from saltus.model.joint_kernels import component
-from saltus.simulation.contact_problem import ROWS
+from saltus.simulation.contact_problem import ENDLESS, ROWS
 from saltus.spatial.algebra import Force, Mat3, Vec3, cross, dot, inverse
 
 PULL = 0.2
@@ -38,6 +48,10 @@ GENTLE = 0.05
 FASTEST = 1.0
 """At which bodies are pushed out of each other, at most [m/s]."""
 
+SLOW = 10.0
+"""What closes at less than so many times what its rate changes by in a step rebounds at the start of the step: it
+comes to rest instead of being shaken by the second order."""
+
 NEAR = 2e-3
 """What is as near as this is looked at, whatever its speed [m, rad]."""
 
@@ -45,8 +59,9 @@ TOUCHING = 1e-4
 """The same where there is no room for all [m]."""
 
 ROW_WORK = CONTACT_WORK.extended(**ROWS.groups).extended(
-    nr={"last": int, "place_of": int, "slot": int, "softness": None},
+    nr={"last": int, "place_of": int, "slot": None, "facing": Vec3, "taken": None, "softness": None, "pushed": None},
     nslot={"near": int},
+    one={"late": None},
     nrv={"row": None},
     nv={"speed": None, "pivot_inverse": None},
 )
@@ -59,6 +74,7 @@ def find_rows(tree, q, v, h, surface, w):
     there are that are no contact, how many in all, and 1 where contacts were left out.
 
     `surface`: by what friction is multiplied, and compliance."""
+    w.late[0] = lift(ENDLESS if tree.nm == 0 else 0.0, h)  # loops would open before the rebound
     first = loop_rows(tree, h, w)
     for n in range(tree.nrub):
         k, most = tree.rubbing[n], tree.dry[n] * h
@@ -68,6 +84,7 @@ def find_rows(tree, q, v, h, surface, w):
         first = first + 1
     first = limit_rows(tree, q, v, h, first, w)
     n, crowded = contact_rows(tree, h, first, surface, w)
+    w.late[0] = select(less(w.late[0], ENDLESS), w.late[0], lift(0.0, h))
     find_delassus(tree, w, first, n)
     return first, n, crowded
 
@@ -103,40 +120,80 @@ def limit_rows(tree, q, v, h, r, w):
         if some(less(gap, reach)):
             axis_row(tree, w, r, k, sign, tree.nm + tree.nrub + n)
             w.lower[r], w.upper[r] = lift(0.0, h), lift(1e300, h)
-            w.free[r] = sign * w.speed[k] + allowed(gap, h)
+            aim(w, r, sign * w.speed[k], allowed(gap, h))
+            w.late[0] = select(goes_through(gap, h, sign * w.speed[k]), lift(0.0, h), w.late[0])
             r = r + 1
     return r
 
 
 @kernel
 def contact_rows(tree, h, first, surface, w):
-    """Where more are near than rows can be, those go first that touch."""
-    r, near, held, most = first + 0, 0, tree.nm + tree.nrub + tree.nlimit, tree.nmost
+    """Where more are near in a lane than it has rows for, those go first that touch."""
+    r, end, near, o, one = first + 0, first + 3 * tree.nmost, 0, lift(0.0, h), lift(1.0, h)
+    count, crowded = o, o
     for s in range(tree.nslot):
         if some(less(w.gap[s], tree.margin[0])):
-            complete(w, s)
-            if some(less(w.gap[s], NEAR + reach_of(tree, w, s, h))):
-                w.near[near], near = s, near + 1
-    crowded = lift(0.0, h)
+            blank(tree, w, s, less(0.5 * FAR, w.gap[s]))
+            close = select(less(w.gap[s], NEAR + reach_of(tree, w, s, h)), one, o)
+            if some(less(0.5, close)):
+                w.near[near], near, count = s, near + 1, count + close
+    room = select(less(tree.nmost + 0.5, count), TOUCHING * one, NEAR * one)
     for e in range(near):
         s = w.near[e]
-        if near <= most or some(less(w.gap[s], TOUCHING + reach_of(tree, w, s, h))):
-            if r + 3 > first + 3 * most:
-                crowded = lift(1.0, h)
-            else:
-                add_contact(tree, w, s, r, tree.slot_a[s], tree.slot_b[s], closing_speed(tree, w, s), surface, h)
-                w.place_of[r], w.slot[r] = held + 3 * s, s
+        here = select(less(w.gap[s], room + reach_of(tree, w, s, h)), one, o)
+        if some(less(0.5, here)):
+            blank(tree, w, s, less(here, 0.5))
+            add_contact(tree, w, s, r, tree.slot_a[s], tree.slot_b[s], closing_speed(tree, w, s), here, surface, h)
+            p = first + 0
+            while p < r and some(less(1.5, w.taken[p] + here)):
+                p = p + 3
+            if p < r:
+                put_beside(tree, w, r, p, here)
+            elif r < end:
                 r = r + 3
+            else:
+                crowded = maximum(crowded, share_out(tree, w, first, r, here))
     return r, crowded
 
 
 @kernel
-def complete(w, s):
-    """A contact of some lanes is one in all of them: without friction, where it is far."""
-    o, far = zero(w.gap), less(0.5 * FAR, w.gap[s])
-    w.point[s] = choose(far, Vec3(o, o, o), w.point[s])
-    w.normal[s] = choose(far, Vec3(o, o, lift(1.0, o)), w.normal[s])
-    w.grip[s], w.bounce[s] = select(far, o, w.grip[s]), select(far, o, w.bounce[s])
+def share_out(tree, w, first, r, here):
+    """The contact at row r to wherever its lanes have room; 1 in those that have none."""
+    for p in range(first, r, 3):
+        fits = here * (1.0 - w.taken[p])
+        put_beside(tree, w, r, p, fits)
+        here = here - fits
+    return here
+
+
+@kernel
+def put_beside(tree, w, r, p, here):
+    """The contact at row r takes the rows from p on, in lanes that are `here` (1 or 0)."""
+    moves, nv = less(0.5, here), tree.nv
+    for d in range(3):
+        for k in range(nv):
+            own, other = (p + d) * nv + k, (r + d) * nv + k
+            st(w.row, own, select(moves, ld(w.row, other), ld(w.row, own)))
+        w.free[p + d] = select(moves, w.free[r + d], w.free[p + d])
+        if w.last[p + d] != w.last[r + d]:
+            w.last[p + d] = nv
+    w.pushed[p] = select(moves, w.pushed[r], w.pushed[p])
+    w.friction[p] = select(moves, w.friction[r], w.friction[p])
+    w.softness[p] = select(moves, w.softness[r], w.softness[p])
+    w.slot[p] = select(moves, w.slot[r], w.slot[p])
+    w.facing[p] = choose(moves, w.facing[r], w.facing[p])
+    w.taken[p] = w.taken[p] + here
+
+
+@kernel
+def blank(tree, w, s, away):
+    """A contact of some lanes is one in all: where it is `away`, without a normal, so that no impulse moves anything,
+    and with a gap of a size that rounding does not feel."""
+    o = zero(w.gap)
+    none = Vec3(o, o, o)
+    w.point[s], w.normal[s] = choose(away, none, w.point[s]), choose(away, none, w.normal[s])
+    w.grip[s], w.bounce[s] = select(away, o, w.grip[s]), select(away, o, w.bounce[s])
+    w.gap[s] = select(away, tree.margin[0] + o, w.gap[s])
 
 
 @kernel
@@ -152,21 +209,39 @@ def closing_speed(tree, w, s):
 
 
 @kernel
-def add_contact(tree, w, s, r, a, b, closing, surface, h):
-    """The rows of contact s, from r on."""
+def add_contact(tree, w, s, r, a, b, closing, here, surface, h):
+    """The rows of contact s, from r on; `here`: 1 in lanes in which it is near, else 0."""
     o, gap, n, p = lift(0.0, h), w.gap[s], w.normal[s], w.point[s]
     t = tangent(n)
     contact_row(tree, w, r, a, b, n, p)
     contact_row(tree, w, r + 1, a, b, t, p)
     contact_row(tree, w, r + 2, a, b, cross(n, t), p)
-    bounce = maximum(closing, o) * w.bounce[s]
     u = rate(tree, w, r, w.speed)
-    w.free[r] = u + select(less(o, bounce), bounced(gap, h, u, bounce), allowed(gap, h))
+    bounces = less(o, closing * w.bounce[s])
+    back, share = bounced(gap, h, u, closing, w.bounce[s])
+    aim(w, r, u, select(bounces, back, allowed(gap, h)))
+    w.late[0] = select(goes_through(gap, h, u), minimum(w.late[0], select(bounces, share, o)), w.late[0])
     w.free[r + 1] = rate(tree, w, r + 1, w.speed)
     w.free[r + 2] = rate(tree, w, r + 2, w.speed)
     w.friction[r], w.softness[r] = w.grip[s] * ld(surface, 0), ld(surface, 1) / (h * h)
+    w.slot[r], w.facing[r], w.taken[r] = select(less(0.5, here), 1.0 * s + o, o - 1.0), n, here
     for d in range(3):
         join_ways(tree, w, r + d, a, b)
+
+
+@kernel
+def aim(w, r, u, bias):
+    """The rate of a row that moves at u."""
+    w.free[r], w.pushed[r] = u + bias, minimum(bias, zero(w.row))
+
+
+@kernel
+def let_be(tree, first, n, wedged, w):
+    """What overlaps need not part in lanes that are `wedged` (1; else 0)."""
+    for r in range(tree.nm + tree.nrub, first):
+        w.free[r] = w.free[r] - wedged * w.pushed[r]
+    for r in range(first, n, 3):
+        w.free[r] = w.free[r] - wedged * w.pushed[r]
 
 
 @kernel
@@ -177,9 +252,21 @@ def allowed(gap, h):
 
 
 @kernel
-def bounced(gap, h, u, bounce):
-    """The same for what rebounds: it comes back at `bounce` in the step in which it would go through."""
-    return select(less(gap + h * u, lift(0.0, h)), -bounce, gap / h)
+def goes_through(gap, h, u):
+    """Whether a gap would be closed in a step."""
+    return less(gap + h * u, lift(0.0, h))
+
+
+@kernel
+def bounced(gap, h, u, closing, restitution):
+    """What a gap adds to the rate of its row where that rebounds in the step in which it would go through, and the share
+    of the step that passes before it. Places are ahead of velocities by half a step, before the rebound and after it."""
+    o, through, change = lift(0.0, h), goes_through(gap, h, u), u + closing
+    fast = less(SLOW * fabs(change), closing)
+    share = select(fast, maximum(gap, o), o) / select(through, -h * u, lift(1.0, h))
+    exact = restitution * (closing - (share + 0.5) * change) + (0.5 - share) * change
+    speed = select(fast, maximum(exact, o), restitution * closing)
+    return select(through, -speed, gap / h), share
 
 
 @kernel

@@ -1,7 +1,7 @@
 """A step of a robot that touches the world: semi-implicit Euler with impulses.
 
     (M + h D) (v+ - v) = h (drive - b) + J^T x,      J v+ + bias and x as contacts, limits, friction and loops allow,
-    q+ = q (+) h v+                                                           (free flyers: coasting.py)
+    q+ = q (+) h v+                         (free flyers: coasting.py; where something rebounds: contact_rows.py)
 
 Springs, dampers and PD control are implicit, D their slope: what they do grows with v+ itself, so that stiff gains are as
 stable as soft ones. A motor that would need more than its limit gives just that, and is explicit.
@@ -31,18 +31,21 @@ from saltus.model.tree import HEAVY
 from saltus.simulation.coasting import coast, find_way, turn_along
 from saltus.simulation.contact_law import within
 from saltus.simulation.contact_problem import REPORT, settle
-from saltus.simulation.contact_rows import ROW_WORK, find_rows, onward, tangent
+from saltus.simulation.contact_rows import ROW_WORK, find_rows, let_be, onward, tangent
 from saltus.simulation.contact_system import set_three, three
 from saltus.simulation.simulated import TABLES
 from saltus.spatial.algebra import Force, Vec3, cross, dot, power
 
+EARLY = 5
+"""Turns of the solver until it gives up to part what overlaps."""
+
 WORK = ROW_WORK.extended(
     nj=BODIES,
-    nv={**AXES, "rest": None, "joint_slope": None, "motor_slope": None},
+    nv={**AXES, "rest": None, "mean": None, "joint_slope": None, "motor_slope": None},
     nvv={"M": None},
     nvp={"pull": None},
-    nx={"kept": None},
-    nmost={"known_place": int},
+    nheld={"kept": None},
+    nmost={"known_slot": None, "known_impulse": Vec3},
     one={"known": int},
     nsaid={"said": None},
 )
@@ -120,7 +123,7 @@ def move_freely(tree, v, h, w):
 @rolled
 @kernel
 def add_impulses(tree, n, w):
-    """From v_free to v+, in `speed`."""
+    """From v_free to v+, in `speed`; and how fast the step goes, in `mean`."""
     nv = tree.nv
     for k in range(nv):
         w.rest[k] = zero(w.row)
@@ -135,42 +138,43 @@ def add_impulses(tree, n, w):
     solve_lower(tree.above, nv, w.M, w.rest)
     for k in range(nv):
         w.speed[k] = w.speed[k] + w.rest[k]
+        w.mean[k] = w.speed[k] - w.late[0] * w.rest[k]
 
 
 @rolled
 @kernel
-def begin_from(tree, held, w):
-    """Impulses of joints' rows, to begin with; of contacts there is a list, in which `recall` looks once."""
-    for x in range(tree.nx):
-        w.kept[x] = zero(held)
+def begin_from(tree, held, touch, w):
+    """Impulses to begin with: of joints' rows, and of a list of contacts, whose empty entries are -1."""
     for x in range(tree.nheld):
         w.kept[x] = ld(held, x)
     w.known[0] = 0
+    for e in range(tree.nmost):
+        if some(less(-0.5, ld(touch, 4 * e))):
+            known = w.known[0]
+            w.known_slot[known], w.known_impulse[known] = ld(touch, 4 * e), ld(touch, 4 * e + 1, Vec3)
+            w.known[0] = known + 1
 
 
 @kernel
-def listed_impulse(tree, touch, s):
-    """The impulse of contact s in a list of contacts and their impulses."""
-    x = Vec3(zero(touch), zero(touch), zero(touch))
-    for e in range(tree.nmost):
-        apart = ld(touch, 4 * e) - s
-        x = x + ld(touch, 4 * e + 1, Vec3) * select(less(apart * apart, 0.25), lift(1.0, apart), 0.0 * apart)
+def known_impulse(w, slot):
+    """Of a contact, along the world's axes."""
+    o = zero(w.row)
+    x = Vec3(o, o, o)
+    for e in range(w.known[0]):
+        apart = w.known_slot[e] - slot
+        x = x + w.known_impulse[e] * select(less(apart * apart, 0.25), lift(1.0, o), o)
     return x
 
 
 @rolled
 @kernel
-def recall(tree, first, n, age, touch, w):
-    """Impulses to begin with: those kept, of contacts along their normals and tangents; at the age 0 those of a list."""
+def recall(first, n, w):
+    """The impulses that are known, of contacts along their normals and tangents."""
     for r in range(first):
         w.impulse[r] = w.kept[w.place_of[r]]
     for r in range(first, n, 3):
-        s = w.slot[r]
-        at, normal, t = w.place_of[r], w.normal[s], tangent(w.normal[s])
-        if age == 0:
-            x = listed_impulse(tree, touch, s)
-        else:
-            x = Vec3(w.kept[at], w.kept[at + 1], w.kept[at + 2])
+        normal, x = w.facing[r], known_impulse(w, w.slot[r])
+        t = tangent(normal)
         set_three(w.impulse, r, Vec3(dot(normal, x), dot(t, x), dot(cross(normal, t), x)))
 
 
@@ -178,22 +182,18 @@ def recall(tree, first, n, age, touch, w):
 @kernel
 def keep(tree, first, n, w, report):
     """Impulses that were found, of contacts along the world's axes; and where the worst row is, among all there are."""
-    worst, place, none = ld(report, 5), -lift(1.0, zero(report)), zero(report)
-    for r in range(w.known[0]):
-        set_three(w.kept, w.known_place[r], Vec3(none, none, none))
+    worst, place = ld(report, 5), -lift(1.0, zero(report))
     for x in range(tree.nheld):
-        w.kept[x] = none
+        w.kept[x] = zero(report)
     for r in range(first):
         w.kept[w.place_of[r]] = w.impulse[r]
         place = select(less(r - 0.5, worst), lift(1.0 * w.place_of[r], worst), place)
-    known = 0
     for r in range(first, n, 3):
-        at, normal, x = w.place_of[r], w.normal[w.slot[r]], three(w.impulse, r)
+        e, normal, x = (r - first) // 3, w.facing[r], three(w.impulse, r)
         t = tangent(normal)
-        set_three(w.kept, at, normal * x.x + t * x.y + cross(normal, t) * x.z)
-        place = select(less(r - 0.5, worst), lift(1.0 * at, worst), place)
-        w.known_place[known], known = at, known + 1
-    w.known[0] = known
+        w.known_slot[e], w.known_impulse[e] = w.slot[r], normal * x.x + t * x.y + cross(normal, t) * x.z
+        place = select(less(r - 0.5, worst), tree.nheld + 3.0 * w.slot[r], place)
+    w.known[0] = (n - first) // 3
     st(report, 5, place)
 
 
@@ -201,26 +201,48 @@ def keep(tree, first, n, w, report):
 @kernel
 def write_impulses(tree, w, held, touch):
     """Of joints' rows, and a list of contacts: which, -1 for none, and their impulses along the world's axes."""
+    o = zero(held)
     for x in range(tree.nheld):
         st(held, x, w.kept[x])
     for e in range(tree.nmost):
-        which, x = -lift(1.0, zero(held)), Vec3(zero(held), zero(held), zero(held))
+        which, x = -lift(1.0, o), Vec3(o, o, o)
         if e < w.known[0]:
-            at = w.known_place[e]
-            which, x = which * 0.0 + (at - tree.nheld) // 3, Vec3(w.kept[at], w.kept[at + 1], w.kept[at + 2])
+            which, x = w.known_slot[e], w.known_impulse[e]
         st(touch, 4 * e, which)
         st(touch, 4 * e + 1, x)
 
 
 @kernel
-def step_on(tree, law, method, rounds, q, v, settings, age, touch, w, new_q, new_v, new_tau, report):
-    """One step under the forces in `rest` and their slopes; impulses are left in `kept`. `age`: steps since `begin_from`."""
+def find_impulses(tree, law, method, rounds, first, n, settings, w, report):
+    """Friction may wedge bodies so that no impulses part what overlaps: then Coulomb's law has no solution. It has one
+    if that need not part."""
+    o, count, turns = zero(report), zero(report), zero(report)
+    turns_now, last = rounds + 0, method != 0  # sweeps of projected Gauss-Seidel end whether or not there is a solution
+    if not last:
+        turns_now = min(rounds, EARLY)
+    while True:
+        settle(w, first, n, law, method, ld(settings, 1), ld(settings, 2), turns_now, report)
+        count, turns = count + ld(report, 0), turns + ld(report, 1)
+        stopped = less(fabs(ld(report, 6) - Status.STOPPED), 0.5)
+        if last or not some(stopped):
+            break
+        let_be(tree, first, n, select(stopped, lift(1.0, o), o), w)
+        for r in range(n):
+            w.impulse[r] = select(stopped, o, w.impulse[r])
+        turns_now, last = rounds + 0, True
+    st(report, 0, count)
+    st(report, 1, turns)
+
+
+@kernel
+def step_on(tree, law, method, rounds, q, v, settings, w, new_q, new_v, new_tau, report):
+    """One step under the forces in `rest` and their slopes. Impulses that are known are replaced by those it finds."""
     o, h = zero(q), ld(settings, 0)
     w.origin[0] = w.place[0].p * -1.0
     find_contacts(tree, w)
     first, n, crowded = find_rows(tree, q, v, h, tail(settings, 3), w)
-    recall(tree, first, n, age, touch, w)
-    settle(w, first, n, law, method, ld(settings, 1), ld(settings, 2), rounds, report)
+    recall(first, n, w)
+    find_impulses(tree, law, method, rounds, first, n, settings, w, report)
     keep(tree, first, n, w, report)
     add_impulses(tree, n, w)
     total = o
@@ -228,9 +250,9 @@ def step_on(tree, law, method, rounds, q, v, settings, age, touch, w, new_q, new
         st(new_tau, k, w.pull[k] - w.motor_slope[k] * (w.speed[k] - ld(v, k)))
         total = total + w.speed[k]
     for i in range(1, tree.nj):
-        find_way(tree, i, w.speed, h, new_v)
+        find_way(tree, i, w.mean, h, new_v)
         step_joint(tree, i, q, new_v, 1.0, new_q)
-        turn_along(tree, i, w.speed, h, new_v)
+        turn_along(tree, i, w.speed, w.mean, h, new_v)
     status = maximum(ld(report, 6), crowded * Status.STOPPED)
     st(report, 6, select(less(-1.0, total - total), status, lift(1.0 * Status.INVALID, o)))
 
@@ -284,9 +306,9 @@ springs act, and dampers (1 or 0)."""
 )  # fmt: skip
 def _contact_step(tree, plan, q, v, held, touch, settings, effort, tau, w, qs, vs, taus, helds, touches, report):
     """One step under torques. `plan`: law, method, turns of the solver."""
-    begin_from(tree, held, w)
+    begin_from(tree, held, touch, w)
     begin_step(tree, q, v, settings, tau, None, None, None, effort, 0, plan, held, held, w)
-    step_on(tree, plan[0], plan[1], plan[2], q, v, settings, 0, touch, w, qs, vs, taus, report)
+    step_on(tree, plan[0], plan[1], plan[2], q, v, settings, w, qs, vs, taus, report)
     write_impulses(tree, w, helds, touches)
 
 
@@ -312,7 +334,7 @@ def _contact_steps(
     recorded, pushes."""
     nq, nv = tree.nq, tree.nv
     hold, every, goal, p, d = plan[3], plan[4], target, kp, kd
-    begin_from(tree, held, w)
+    begin_from(tree, held, touch, w)
     for row in range(record[0]):
         new_q, new_v, new_tau = tail(qs, row * nq), tail(vs, row * nv), tail(taus, row * nv)
         worst = tail(reports, row * REPORT)
@@ -324,9 +346,7 @@ def _contact_steps(
                 goal, p, d = tail(target, tick * nq), tail(kp, tick * nv), tail(kd, tick * nv)
             now, pull = tail(tau, tick * nv), tail(push, 3 * tick * plan[5])
             begin_step(tree, q, v, settings, now, goal, p, d, effort, plan[5], pushed, at, pull, w)
-            step_on(
-                tree, plan[0], plan[1], plan[2], q, v, settings, row + step, touch, w, new_q, new_v, new_tau, w.said
-            )
+            step_on(tree, plan[0], plan[1], plan[2], q, v, settings, w, new_q, new_v, new_tau, w.said)
             q, v = new_q, new_v
             gather(w.said, worst)
         write_impulses(tree, w, tail(helds, row * tree.nheld), tail(touches, 4 * row * tree.nmost))

@@ -43,12 +43,11 @@ class SimulatedModel(ConstrainedModel):
 
 
 def measure(problem: SimulatedModel) -> dict[str, int]:
-    scene = COLLISIONS.measure(problem)
-    held = problem.nheld
-    rows = held + 3 * problem.most
+    rows = problem.nheld + 3 * problem.most
+    built = rows + 3  # one contact more, before it takes rows of others
     return {
-        "nrub": len(problem.rubbing), "nlimit": len(problem.limited), "nheld": held, "nx": held + 3 * scene["nslot"],
-        "nmost": problem.most, "nvp": problem.nv, "nsaid": 7, "nr": rows, "nrv": rows * problem.nv, "nrr": rows**2,
+        "nrub": len(problem.rubbing), "nlimit": len(problem.limited), "nheld": problem.nheld,
+        "nmost": problem.most, "nvp": problem.nv, "nsaid": 7, "nr": built, "nrv": built * problem.nv, "nrr": rows**2,
         "nrs": rows * stride(rows),  # type: ignore[no-untyped-call]
     }  # fmt: skip
 
@@ -67,13 +66,13 @@ FAR = 1e9
 """Where limits are that do not exist [rad, m]."""
 
 SIMULATION = Part(
-    ("nrub", "nlimit", "nheld", "nx", "nmost", "nvp", "nsaid", "nr", "nrv", "nrr", "nrs"),
+    ("nrub", "nlimit", "nheld", "nmost", "nvp", "nsaid", "nr", "nrv", "nrr", "nrs"),
     Layout(nrub=named("rubbing"), nlimit=named("limited", "limited_q")),
     Layout(nrub=named("dry"), nlimit=named("lower_limit", "upper_limit")),
     measure,
     fill,
 )
 """`rubbing`: degrees of freedom with dry friction `dry`; `limited`: those with limits, and where in q they are. `nheld`:
-rows of loops, dry friction and limits; `nx`: with three of each possible contact; `nr`: as many as there are at a time."""
+rows of loops, dry friction and limits; `nr`: as many as there are at a time."""
 
 TABLES = Tables([TREE, CONSTRAINTS, COLLISIONS, SIMULATION], CONFIGURATIONS, extent, INERTIAS)

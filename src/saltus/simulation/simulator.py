@@ -59,8 +59,8 @@ class Simulator:
     law: "coulomb", or "convex": what slides lifts off, as in MuJoCo.
     tolerance: of residuals [m/s]; by default 1e-8, in single precision 1e-5.
     self_collision: whether the robot's bodies touch each other.
-    most_contacts: how many hold at a time, at most; by default as many as there may be, up to 64. Those of all robots that
-        go in one packet count together. Where more are near, those come first that touch, and the status says STOPPED.
+    most_contacts: how many hold at a time, at most; by default as many as there may be, up to 64. Where
+        more are near, those come first that touch, and the status says STOPPED.
     compliance: of contacts [m/N].
     passive: whether springs and dampers of joints act as the model says.
 
