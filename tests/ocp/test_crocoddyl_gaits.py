@@ -7,11 +7,9 @@ import pytest
 
 from benchmarks.ocp_problems import FOLDER, NAMES
 from benchmarks.ocp_terms import gait_terms, shooting_problem
+from saltus.ocp.fddp import FDDP
 from tests.closeness import assert_close, error
 from tests.ocp.test_gait_oracle import along, sampled
-
-pytest.importorskip("saltus.ocp.shooting_problem")
-fddp = pytest.importorskip("saltus.ocp.fddp")
 
 METHODS = ("constrained_aba", "prox_ltl")
 IMPACTS = 1e-9
@@ -57,7 +55,7 @@ def test_values_and_derivatives(name: str, method: str) -> None:
 def test_fddp_goes_the_same_way(name: str) -> None:
     """The same step lengths, costs and optimum, iteration by iteration."""
     gait = sampled(name, FOLDER).problem
-    result = fddp.FDDP(shooting_problem(gait), th_stop=gait.stop).solve(gait.xs0, gait.us0)
+    result = FDDP(shooting_problem(gait), th_stop=gait.stop).solve(gait.xs0, gait.us0)
     log = gait.found["log"]
     assert str(result.status) == "solved" and result.iterations == gait.found["iterations"]
     assert np.array_equal(result.log.step, log["step"])

@@ -65,7 +65,7 @@ def test_nodes_of_a_batch_are_those_alone() -> None:
     problem = walk()
     xs, us = somewhere(problem)
     values = problem.calc_nodes(xs, us)
-    E = problem.calc_diff(xs, us, values)
+    E = problem.calc_diff(xs, us, values=values)
     assert (values.report[..., 4] == 0).all()
     for t in range(problem.T):
         alone = problem.kernels.calc.call(problem.problem, (xs[t, :19], xs[t, 19:], us[t], problem.data[t]))

@@ -183,7 +183,7 @@ def test_bad_nodes():
 class Poisoned(Unicycle):
     """One whose derivatives are not finite at a node."""
 
-    def calc_diff(self, xs, us):
+    def calc_diff(self, xs, us, out=None):
         nodes = super().calc_diff(xs, us)
         nodes.Lx[..., 4, 1] = np.where(self.x0[..., 0] < 0, np.nan, nodes.Lx[..., 4, 1])
         return nodes

@@ -48,7 +48,7 @@ class RiccatiSolver(Solver):
     def compute_direction(self, recalculate: bool = True) -> Any:
         """See Solver; gains are in `direction`."""
         if recalculate or self.expansion is None:
-            self.expansion = self.problem.calc_diff(self.xs, self.us)
+            self.expansion = self.problem.calc_diff(self.xs, self.us, self.expansion)
         self.direction = Direction(*self.backward())
         nodes = self.direction.report[..., 4].astype(int)
         if (self.running & (nodes >= 0)).any():

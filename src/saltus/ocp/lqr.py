@@ -110,7 +110,7 @@ class LQR(VectorProblem):
         self.parts = {name: np.asarray(value, float) for name, (value, _) in parts.items()}
         super().__init__(x0, T, m, np.concatenate(rows, -1), u_lower, u_upper)
 
-    def calc_diff(self, xs: Array, us: Array) -> Expansion:
+    def calc_diff(self, xs: Array, us: Array, out: Expansion | None = None) -> Expansion:
         """The slopes at xs, us; all else is given."""
         A, B, _, Q, N, R, q, r = self.parts.values()
         lead = np.broadcast_shapes(xs.shape[:-2], self.data.shape[:-2])

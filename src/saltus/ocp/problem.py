@@ -104,7 +104,8 @@ class OptimalControlProblem(Protocol):
 
     def calc(self, xs: Array, us: Array) -> Values: ...
 
-    def calc_diff(self, xs: Array, us: Array) -> Expansion: ...
+    def calc_diff(self, xs: Array, us: Array, out: Expansion | None = None) -> Expansion:
+        """`out`: an earlier result, whose memory this one may take."""
 
     def forward(
         self, xs: Array, us: Array, gaps: Array, K: Array, k: Array, lengths: Array, bounded: bool = False

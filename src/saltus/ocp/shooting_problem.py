@@ -28,6 +28,7 @@ from saltus.dynamics.rnea import gravity
 from saltus.model.checks import ModelError
 from saltus.model.model import Model
 from saltus.model.motors import motors_of
+from saltus.ocp.forward import roll_out
 from saltus.ocp.node_derivatives import _expand_nodes
 from saltus.ocp.own_terms import Nodes, OwnTerms
 from saltus.ocp.phases import Impact, Phase, Placed, spans_of, unique
@@ -378,15 +379,16 @@ class ShootingProblem:
         return TermValues(rows, {name: costs[..., k] for k, name in enumerate(self.terms.places)})
 
     def calc_diff(
-        self, xs: Array, us: Array, values: NodeValues | None = None, out: Expansion | None = None
+        self, xs: Array, us: Array, out: Expansion | None = None, values: NodeValues | None = None
     ) -> NodeExpansion:
         """The derivatives of all nodes.
 
-        values: of `calc_nodes` at the same place, if they are at hand. out: an earlier result, whose memory this one takes.
+        out: an earlier result, whose memory this one takes. values: of `calc_nodes` at the same place, if they are at hand.
         """
         values = self.calc_nodes(xs, us) if values is None else values
         q, v, u = self._split(xs, us)
-        memory = out.whole if isinstance(out, NodeExpansion) else None
+        lead = np.broadcast_shapes(q.shape[:-1], self.data.shape[:-1])
+        memory = out.whole if isinstance(out, NodeExpansion) and out.Lx.shape[:-1] == lead else None
         found = _expand_nodes.call(self.problem, (q, v, u, values.a, values.forces, self.data), memory)
         if self.own:
             self.own.expand(Nodes(q, v, u), *found[2:7])
@@ -424,23 +426,14 @@ class ShootingProblem:
         self, xs: Array, us: Array, gaps: Array, K: Array, k: Array, lengths: Array, bounded: bool = False
     ) -> Trial:
         """Rollouts for all `lengths` (A,) at once."""
-        lengths = np.asarray(lengths, float)
-        batch = np.broadcast_shapes(xs.shape[:-2], self.x0.shape[:-1], self.data.shape[:-2])
-        inputs = (
-            self.x0,
-            xs,
-            us,
-            gaps,
-            K,
-            k,
-            lengths.reshape(-1, *(1,) * len(batch), 1),
-            control_bounds(self, bounded),
+        inputs = self.x0, xs, us, gaps, K, k
+        trial = roll_out(
+            self.algorithms.forward, self.problem, inputs, lengths, control_bounds(self, bounded), self.data
         )
-        xs_try, us_try, cost = self.algorithms.forward.call(self.problem, (*inputs, self.data))
-        costs = cost[..., 0]
         if self.own.functions:
-            costs = costs + np.sum(self.own.costs_of_functions(Nodes(*self._split(xs_try, us_try))), axis=-1)
-        return Trial(xs_try, us_try, costs)
+            own = np.sum(self.own.costs_of_functions(Nodes(*self._split(trial.xs, trial.us))), axis=-1)
+            trial = trial._replace(costs=trial.costs + own)
+        return trial
 
     def blame(self, xs: Array, us: Array, node: int) -> str:
         """Which term of a node may be to blame if a solver fails there, at states (T + 1, nx) and controls (T, nu)."""

@@ -57,7 +57,7 @@ class Unicycle(VectorProblem):
         self.dt, self.weights = dt, weights
         super().__init__(x0, T, 2, np.tile([dt, *weights], (T + 1, 1)), u_lower, u_upper)
 
-    def calc_diff(self, xs: Array, us: Array) -> Expansion:
+    def calc_diff(self, xs: Array, us: Array, out: Expansion | None = None) -> Expansion:
         """In closed form."""
         lead, T, h = xs.shape[:-2], self.T, self.dt
         wx, wu = (weight**2 for weight in self.weights)

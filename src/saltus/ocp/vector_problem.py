@@ -74,7 +74,7 @@ class VectorProblem:
         final = self.algorithms.final.call(self.horizon, (xs[..., -1, :], self.data[..., -1, :]))
         return Values(next, np.concatenate([costs[..., 0], final], -1))
 
-    def calc_diff(self, xs: Array, us: Array) -> Expansion:
+    def calc_diff(self, xs: Array, us: Array, out: Expansion | None = None) -> Expansion:
         raise NotImplementedError
 
     def forward(
