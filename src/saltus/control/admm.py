@@ -100,14 +100,14 @@ LEAST = 1e-14
     double_only=True,
 )
 def _admm(tree, options, Q, c, A, b, friction, lower, upper, limits, start_x, start_z, w, x, y, z, report):
-    """`options`: the most iterations, and ticks of the clock / 1024; `limits`: the tolerance, rho."""
+    """`options`: the most iterations, and ticks of the clock / 1024; `limits`: the tolerance, rho. A start is x and z."""
     n, m, nc, cones, begun = tree.sn, tree.sm, tree.sk, tree.cone, ticks()
     tolerance, rho, o = ld(limits, 0), ld(limits, 1), zero(Q)
     allowed, going = options[1] * 1024, lift(1.0, o)
     mark_cones(w, n, nc, cones)
     begin(w, n, m, rho, start_x, start_z, x, y)
     find_products(w, n, m, Q, A, b, x, y)
-    if start_x is None:
+    if start_z is None:
         factor_system(w, n, m, START * rho, Q, A, tolerance)
         meet_equalities(w, n, m, START * rho, Q, c, A, b, x, y, going)
         for j in range(n):
@@ -140,7 +140,7 @@ def begin(w, n, m, rho, start_x, start_z, x, y):
     o = zero(w.system)
     for j in range(n):
         at, pull = o, o
-        if start_x is not None:
+        if start_z is not None:
             at, pull = ld(start_x, j) + o, ld(start_z, j) / rho
         x[j], w.split[j], w.gathered[j] = at, at, pull
     for i in range(m):

@@ -85,7 +85,7 @@ SHARED = 2
 def _reduced_program(
     tree, options, Q, c, A, b, friction, lower, upper, limits, start_x, start_z, w, x, y, z, report
 ):  # fmt: skip
-    """`options`: the most iterations, and ticks of the clock / 1024; `limits`: the tolerance."""
+    """`options`: the most iterations, and ticks of the clock / 1024; `limits`: the tolerance. A start is x and z."""
     n, m, nc, cones, begun = tree.sn, tree.sm, tree.sk, tree.cone, ticks()
     find_unit(w)
     free, bounded, loaded = order_columns(w, n, lower, upper, cones, friction, nc)
@@ -97,12 +97,12 @@ def _reduced_program(
     reduce_cost(w, n, m, steps, first, size, Q, c, ld(limits, 0))
     stiffen(w, left, taken, rows, first, size)
     fill_bounds(w, n, nc, steps, cones, friction, lower, upper)
-    if start_x is not None:
+    if start_z is not None:
         fill_start(w, n, nc, unbounded, steps, first, size, cones, start_x, start_z)
     tolerance, scale = ld(limits, 0), zero(Q)
     for j in range(n):
         scale = maximum(scale, fabs(ld(c, j)))
-    warm = start_x is not None
+    warm = start_z is not None
     given = n, m, steps, unbounded, operations, alone, Q, c, A, b, x, y, z, scale * tolerance * 1e-3
     count, _, _, _, late, _ = minimise(
         w, left, rows, nc, warm, scale, tolerance, options[0], begun, options[1] * 1024, evaluate, given
