@@ -11,7 +11,7 @@ import pytest
 
 import saltus as sl
 from saltus.ocp.activations import Barrier
-from saltus.ocp.phases import Impact, Phase
+from saltus.ocp.phases import ImpactPhase, Phase
 from saltus.ocp.shooting_problem import ShootingProblem
 from saltus.ocp.terms import (
     Control,
@@ -35,7 +35,7 @@ def walk(method: str = "constrained_aba") -> ShootingProblem:
     phases = [
         Phase(FEET, duration=0.04),
         Phase(FEET[1:], nodes=5, terms=[FrameTranslation(FEET[0], weight=100.0, reference=there)]),
-        Impact(FEET, terms=[Impulse(FEET[0], weight=1e-2)]),
+        ImpactPhase(FEET, terms=[Impulse(FEET[0], weight=1e-2)]),
         Phase(FEET, nodes=3),
     ]
     contacts = [sl.Contact(robot, foot, kd=50.0) for foot in FEET]

@@ -30,7 +30,7 @@ class Phase:
 
 
 @dataclass(frozen=True)
-class Impact:
+class ImpactPhase:
     """A node of no duration: velocities jump so that these contacts hold from here on."""
 
     contacts: Sequence[str] = ()
@@ -46,25 +46,25 @@ class Placed(NamedTuple):
     own: bool
 
 
-def spans_of(phases: Sequence[Phase | Impact], dt: float) -> tuple[list[tuple[int, int]], list[float]]:
+def spans_of(phases: Sequence[Phase | ImpactPhase], dt: float) -> tuple[list[tuple[int, int]], list[float]]:
     """First and last node of each phase, and the duration of each node."""
     spans: list[tuple[int, int]] = []
     steps: list[float] = []
     for k, phase in enumerate(phases):
-        if isinstance(phase, Impact):
+        if isinstance(phase, ImpactPhase):
             own, count = 0.0, 1
         elif isinstance(phase, Phase):
             own = dt if phase.dt is None else phase.dt
             where = f"phase {k}, from node {len(steps)} on"
             if not 0.0 < own < np.inf:
-                raise ModelError(f"{where}: dt is {own}, expected a positive time; an impact is an Impact")
+                raise ModelError(f"{where}: dt is {own}, expected a positive time; an impact is an ImpactPhase")
             if (phase.duration is None) == (phase.nodes is None):
                 raise ModelError(f"{where}: expected either a duration or a number of nodes")
             count = phase.nodes if phase.nodes is not None else round(float(phase.duration) / own)  # type: ignore[arg-type]
             if count < 1:
                 raise ModelError(f"{where}: it has {count} nodes, expected one at least")
         else:
-            raise ModelError(f"phase {k} is {phase!r}, expected a Phase or an Impact")
+            raise ModelError(f"phase {k} is {phase!r}, expected a Phase or an ImpactPhase")
         spans.append((len(steps), len(steps) + count))
         steps += [own] * count
     return spans, steps

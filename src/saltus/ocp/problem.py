@@ -157,7 +157,7 @@ def log_line(
     )  # fmt: skip
 
 
-class Result(NamedTuple):
+class OCPResult(NamedTuple):
     """The last iterate, and how it came about."""
 
     xs: Array

@@ -31,7 +31,7 @@ from saltus.model.motors import motors_of
 from saltus.ocp.forward import roll_out
 from saltus.ocp.node_derivatives import _expand_nodes
 from saltus.ocp.own_terms import Nodes, OwnTerms
-from saltus.ocp.phases import Impact, Phase, Placed, spans_of, unique
+from saltus.ocp.phases import ImpactPhase, Phase, Placed, spans_of, unique
 from saltus.ocp.problem import EulerSteps, Expansion, Trial, Values
 from saltus.ocp.runge_kutta import Stage, chain
 from saltus.ocp.shooting_model import INTEGRATORS, METHOD, ShootingModel, robot_algorithms, solver_of
@@ -93,7 +93,7 @@ class ShootingProblem:
         self,
         robot: Model | ConstrainedDynamics,
         x0: ArrayLike,
-        phases: Sequence[Phase | Impact],
+        phases: Sequence[Phase | ImpactPhase],
         terms: Sequence[Term] = (),
         final: Sequence[Term] = (),
         *,

@@ -27,7 +27,7 @@ import numpy as np
 
 from saltus.arrays import Array, ArrayLike
 from saltus.kernel.target import packet
-from saltus.ocp.problem import Expansion, Log, OptimalControlProblem, Result, Trial, log_line
+from saltus.ocp.problem import Expansion, Log, OCPResult, OptimalControlProblem, Trial, log_line
 from saltus.ocp.status import OCPStatus
 from saltus.ocp.vector_problem import finite
 
@@ -236,7 +236,7 @@ class Solver:
         feasible: bool = False,
         regularisation: float | None = None,
         verbose: bool = False,
-    ) -> Result:
+    ) -> OCPResult:
         """Iterate until it has converged. `xs`, `us`, `feasible`: see `set_candidate`. `verbose`: print a line an iteration.
 
         Ctrl-C ends it after the iteration's part that is being computed; the result is the last iterate.
@@ -375,12 +375,12 @@ class Solver:
             print(Log.HEADER)
         print(log_line(self.iteration, *(float(np.ravel(x)[0]) for x in row[:7])), flush=True)
 
-    def result(self, rows: list[tuple[Any, ...]]) -> Result:
+    def result(self, rows: list[tuple[Any, ...]]) -> OCPResult:
         found, iterate = self.outcome(), self.iterate
         columns = zip(*rows, strict=True) if rows else [()] * len(Log._fields)
         log = Log(*(np.array(column).reshape(len(rows), *self.batch) for column in columns))
         one = self.batch == ()
-        return Result(
+        return OCPResult(
             iterate.xs, iterate.us, float(iterate.cost) if one else iterate.cost,
             int(self.counts) if one else self.counts,
             OCPStatus(int(self.statuses)) if one else self.statuses,
