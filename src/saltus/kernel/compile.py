@@ -30,9 +30,9 @@ OPTIONS = {
     GPU: (("-disable-lsr", "true", "false"), ("-nvptx-prec-divf32", "1", "2")),
 }
 """Of LLVM's writing of code for a form, and what they are elsewhere. Addresses that run along with a loop take registers,
-which are few on GPUs; calls of one sample gain nothing by them (packets 6 %, measured), and finding them takes three quarters
-of the time of long kernels. On GPUs, single-precision quotients off by two units in the last place take a fifth of the time
-of those that are rounded right."""
+which are few on GPUs; calls of one sample gain nothing by them (packets 6 %, measured), and most of the time of long
+kernels goes into finding them. On GPUs, single-precision quotients off by two units in the last place take a fifth of the
+time of those that are rounded right."""
 
 LEVEL, LEVEL_OF_SLOPES = 2, 3
 """Of LLVM's optimiser: for dual numbers a higher one, by which they run 5 % faster (measured)."""
