@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from saltus.model.checks import Array
 from saltus.model.model import Model
 from saltus.simulation import Motion
+from saltus.view.mesh_files import Mesh
 from saltus.view.scene import (
     CENTER_OF_MASS,
     CONES,
@@ -30,7 +31,7 @@ from saltus.view.scene import (
     describe,
     poses,
 )
-from saltus.view.solids import Mesh, triangulated
+from saltus.view.solids import triangulated
 from saltus.view.terrain import EDGE_SHADE
 
 COLORS = {CENTER_OF_MASS: (242, 169, 0), FORCES: (214, 47, 47), CONES: (59, 130, 196), SUPPORT: (47, 158, 95)}
