@@ -56,8 +56,7 @@ def load_urdf(
 
     Its visuals are kept as shapes, its collision shapes if it has no visual at all; these are colliders as well. Meshes are
     not opened: a path may lead to no file, which the viewer says, but not out of a package or folder. Negative masses and
-    moments of inertia are refused; other inertias that no body can have are kept, as many files contain them, and logged as a
-    warning.
+    moments of inertia are refused; other inertias that no body can have are kept, as many files have them, and logged.
 
     >>> import tempfile
     >>> text = '''<robot name="pendulum"><link name="base"/>
