@@ -27,7 +27,7 @@ from saltus.view.solids import Solid
 from saltus.view.terrain import EDGE_SHADE
 
 ENDINGS = (".html", ".htm")
-SCRIPTS = ("stage.js", "robots.js", "extras.js", "player.js")  # one after the other
+SCRIPTS = ("stage.js", "crowd.js", "robots.js", "extras.js", "player.js")  # one after the other
 MOST_EXACT = 1_000_000
 """How many poses a file may have as float32; more are 16-bit numbers: of positions 1/65535 of how far robots go."""
 

@@ -52,9 +52,26 @@ function render() {
   placeLabels();
 }
 
+// Without a GPU a large picture takes longer than a frame: while it plays, it has fewer pixels then.
+const SLOW = 45, QUICK = 25, FEWEST = 0.35; // ms between pictures; part of the pixels along a side
+let sharpness = 1, spent = 0;
+
+function keepPace(passed) {
+  spent = 0.7 * spent + 0.3 * passed;
+  const wanted = spent > SLOW ? Math.max(FEWEST, 0.8 * sharpness) : spent < QUICK ? Math.min(1, 1.1 * sharpness) : sharpness;
+  if (wanted !== sharpness) sharpen(wanted);
+}
+
+function sharpen(wanted) {
+  sharpness = wanted;
+  spent = (SLOW + QUICK) / 2; // what was measured was another size
+  resize();
+}
+
 function play(on) {
   playing = on && frames > 1;
   before = null;
+  if (!playing && sharpness < 1) sharpen(1);
   element("play").textContent = playing ? "\u275a\u275a" : "\u25b6";
   if (playing) requestAnimationFrame(tick);
 }
@@ -62,6 +79,7 @@ function play(on) {
 function tick(now) {
   if (!playing) return;
   if (before !== null) {
+    keepPace(now - before);
     seconds += (now - before) / 1000 * Number(element("speed").value);
     if (seconds >= last + dt) seconds %= last + dt;
     draw();
@@ -91,7 +109,7 @@ matchMedia("(prefers-color-scheme: dark)").addEventListener("change", dress);
 function resize() {
   camera.aspect = innerWidth / innerHeight;
   camera.updateProjectionMatrix();
-  renderer.setPixelRatio(Math.min(devicePixelRatio, 2));
+  renderer.setPixelRatio(sharpness * Math.min(devicePixelRatio, 2));
   renderer.setSize(innerWidth, innerHeight, false);
   paint();
 }

@@ -15,14 +15,14 @@ function instanced(geometry, material, count) {
   return mesh;
 }
 
-const fine = (sides) => Math.max(6, Math.round(sides * (robotCount < CROWD ? 1 : 0.25)));
+const fine = (sides) => Math.max(6, Math.round(sides * (robotCount < CROWD ? 1 : 0.5)));
 
 function geometryOf({ kind, size: s, mesh }) {
   if (kind === "box") return new THREE.BoxGeometry(...s);
   if (kind === "sphere") return new THREE.SphereGeometry(s[0], fine(40), fine(28));
   if (kind === "ellipsoid") return new THREE.SphereGeometry(1, fine(40), fine(28)).scale(...s);
   if (kind === "cylinder") return new THREE.CylinderGeometry(s[0], s[0], s[1], fine(48)).rotateX(Math.PI / 2);
-  if (kind === "capsule") return new THREE.CapsuleGeometry(s[0], s[1], Math.max(3, fine(12) / 2), fine(32)).rotateX(Math.PI / 2);
+  if (kind === "capsule") return new THREE.CapsuleGeometry(s[0], s[1], fine(12), fine(32)).rotateX(Math.PI / 2);
   return meshes[mesh];
 }
 
@@ -64,6 +64,7 @@ for (const part of parts) {
   part.moved = Array.from({ length: part.robots * part.bodies }, () => new THREE.Matrix4());
   part.crowds = []; // solids, with the robots they are drawn for
   const geometries = part.solids.map(geometryOf);
+  const simple = robotCount < CROWD ? part.solids.map(() => null) : coarsely(part.solids, geometries);
   for (const own of new Set(part.opacity)) {
     const members = [...part.opacity.keys()].filter((robot) => part.opacity[robot] === own);
     part.solids.forEach((solid, index) => {
@@ -71,24 +72,38 @@ for (const part of parts) {
       const mesh = instanced(geometries[index], material, members.length);
       mesh.castShadow = mesh.receiveShadow = opacity === 1;
       skins.push({ material, opacity });
-      part.crowds.push({ mesh, members, body: solid.body, local: poseAt(solid.pose, 0, new THREE.Matrix4()) });
+      const far = simple[index] && instanced(simple[index], material, members.length);
+      part.crowds.push({ mesh, far, members, body: solid.body, local: poseAt(solid.pose, 0, new THREE.Matrix4()) });
       world.add(mesh);
+      if (far) world.add(far);
     });
   }
 }
 
 function drawRobots(frame) {
-  for (const { robots, bodies, numbers, moved, crowds } of parts) {
+  for (const part of parts) {
+    const { robots, bodies, numbers, moved, crowds } = part;
     for (let robot = 0; robot < robots; robot++) {
       for (let body = 0; body < bodies; body++) {
         poseAt(numbers, (robot * frames + frame) * bodies + body, moved[robot * bodies + body]);
       }
     }
-    for (const { mesh, members, body, local } of crowds) {
-      members.forEach((robot, index) => {
-        mesh.setMatrixAt(index, matrix.multiplyMatrices(moved[robot * bodies + body], local));
-      });
+    const levels = levelsOf(part);
+    for (const { mesh, far, members, body, local } of crowds) {
+      let close = 0, distant = 0;
+      for (const robot of members) {
+        if (levels[robot] === CLOSE) {
+          mesh.setMatrixAt(close++, matrix.multiplyMatrices(moved[robot * bodies + body], local));
+        } else if (far && levels[robot] === FAR) {
+          far.setMatrixAt(distant++, matrix.multiplyMatrices(moved[robot * bodies + body], local));
+        }
+      }
+      mesh.count = close;
       mesh.instanceMatrix.needsUpdate = true;
+      if (far) {
+        far.count = distant;
+        far.instanceMatrix.needsUpdate = true;
+      }
     }
   }
 }

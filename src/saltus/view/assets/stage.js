@@ -1,5 +1,6 @@
 // The replay page draws the scene that saltus/view/replay.py wrote into #data. World frame, z up, metres.
-// This file: the light, the floor, the camera. Scripts follow one another in one page: robots.js, extras.js, player.js.
+// This file: the light, the floor, the camera. Scripts follow one another in one page: this one, crowd.js, robots.js,
+// extras.js, player.js.
 "use strict";
 
 const data = JSON.parse(document.getElementById("data").textContent);
@@ -17,7 +18,7 @@ function floats(text) {
 
 const path = floats(data.path); // (frames, 3)
 const robotCount = parts.reduce((sum, part) => sum + part.robots, 0);
-const CROWD = 24; // from so many robots on they are drawn with less care: coarser, without shadows or smoothed edges
+const CROWD = 24; // from so many robots on they are drawn with less care, without shadows or smoothed edges
 
 // ------------------------------------------------------------------------------------------------ stage: light, floor
 
@@ -40,7 +41,7 @@ camera.up.set(0, 0, 1);
 const controls = new THREE.OrbitControls(camera, renderer.domElement);
 controls.target.copy(middle);
 controls.maxDistance = 12 * reach;
-controls.addEventListener("change", paint);
+controls.addEventListener("change", () => robotCount < CROWD ? paint() : draw()); // who is near may be another one
 
 function look(view) {
   camera.position.set(...data.views[view]);
@@ -70,7 +71,9 @@ const cell = 10 ** Math.round(Math.log10(0.25 * size)); // 0.1 m for a small rob
 const plane = new THREE.PlaneGeometry(2 * span, 2 * span);
 // Offset: what lies flat on the floor is seen, however coarse the depth buffer.
 const behind = { polygonOffset: true, polygonOffsetFactor: 4, polygonOffsetUnits: 16 };
-const ground = new THREE.Mesh(plane, new THREE.MeshStandardMaterial({ roughness: 1, ...behind }));
+const floorMaterial = robotCount < CROWD
+  ? new THREE.MeshStandardMaterial({ roughness: 1, ...behind }) : new THREE.MeshBasicMaterial(behind); // the fastest
+const ground = new THREE.Mesh(plane, floorMaterial);
 ground.receiveShadow = true;
 const grid = new THREE.Mesh(plane, new THREE.ShaderMaterial({ // lines one and a half pixels wide at any distance
   transparent: true, depthWrite: false, ...behind, polygonOffsetUnits: 8,
