@@ -1,10 +1,11 @@
 """How a robot answers to torques and forces, by the sparse factors of its inertia matrix.
 
-    a = V (z, 1),      z = (torques of motors, forces of contacts),      M a = rest + S u + J_c^T f + J_h^T l,  J_h a = goal_h
+    a = V (z, 1),    z = (u, f),    M a = rest + S u + J_c^T f + J_h^T l,    J_h a = goal_h
 
-Columns of V are solutions with the factors of M = U D U^T, four at a time; bilateral constraints are taken out of them by the
-factors of their small Delassus matrix. What rows of tasks and contacts see of it are rows of one tall matrix. Rows of
-Jacobians are mostly zeros: products with them go by lists of what is not, three rows at a time.
+for torques u of motors and forces f of contacts. Columns of V are solutions with the factors of M = U D U^T, four at a
+time; bilateral constraints are taken out of them by the factors of their small Delassus matrix. What rows of tasks and
+contacts see of it are rows of one tall matrix. Rows of Jacobians are mostly zeros: products go by lists of what is not,
+three rows at a time.
 
 | code | what | shape |
 |---|---|---|
@@ -145,8 +146,8 @@ def multiply_rows(J, V, B, begin, end, nv, row, w):
 
 @kernel
 def hold(tree, held, w, first, row):
-    """V less what bilateral constraints keep from moving. Their forces are found twice: the second time with what the damping
-    `mu` has left."""
+    """V less what bilateral constraints keep from moving. Their forces are found twice: the second time with what the
+    damping `mu` has left."""
     nv, nm, width, o = tree.nv, tree.nm, tree.mh, zero(w.M)
     for r in range(nm):
         w.none[r] = o

@@ -74,8 +74,8 @@ TRIFLE = 1e-6
 LIMIT_WEIGHT = 1e6
 """Of what accelerations miss their limits by."""
 
-FAR = 2.0
-"""Limits that allow more than so many times `braking` are not near; nor do they ask for more."""
+NEAR, FAR = 0.25, 2.0
+"""Limits that allow less than so many times `braking` are near; and none asks for more than so many."""
 
 OUTSIDE = 1e-9
 """A load so far below 0 or above 1 is none."""
@@ -352,7 +352,7 @@ def list_limits(tree, q, v, w, first):
     for k in range(tree.ml):
         low, high = stopping(tree, k, q, v)
         w.asked[k] = o
-        ask(w, k, select(less(minimum(-low, high), FAR * tree.braking[0] + o), one, o), first)
+        ask(w, k, select(less(minimum(-low, high), NEAR * tree.braking[0] + o), one, o), first)
 
 
 @kernel
