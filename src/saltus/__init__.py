@@ -72,6 +72,7 @@ from saltus.dynamics.centroidal import (
     centroidal_momentum_matrix,
     centroidal_momentum_rate,
 )
+from saltus.dynamics.coriolis import coriolis_matrix
 from saltus.dynamics.crba import crba
 from saltus.dynamics.energy import kinetic_energy, potential_energy
 from saltus.dynamics.frame import (
@@ -92,7 +93,12 @@ from saltus.dynamics.kinematics import (
 )
 from saltus.dynamics.ltl import LTL, ltl, minverse
 from saltus.dynamics.passive import elastic_energy, passive_torques
-from saltus.dynamics.regressor import torque_regressor
+from saltus.dynamics.regressor import (
+    centroidal_momentum_regressor,
+    kinetic_energy_regressor,
+    potential_energy_regressor,
+    torque_regressor,
+)
 from saltus.dynamics.rnea import gravity, nonlinear_effects, rnea
 from saltus.kernel.lending import get_threads, set_threads
 from saltus.model import (
@@ -228,8 +234,10 @@ __all__ = [
     "centroidal_momentum_drift",
     "centroidal_momentum_matrix",
     "centroidal_momentum_rate",
+    "centroidal_momentum_regressor",
     "conservation_drift",
     "constraint_drift",
+    "coriolis_matrix",
     "crba",
     "crba_derivatives",
     "difference",
@@ -265,6 +273,7 @@ __all__ = [
     "jvp",
     "kinematic_trajectory",
     "kinetic_energy",
+    "kinetic_energy_regressor",
     "load_mjcf",
     "load_robot",
     "load_sdf",
@@ -278,6 +287,7 @@ __all__ = [
     "nonlinear_effects_derivatives",
     "passive_torques",
     "potential_energy",
+    "potential_energy_regressor",
     "ramped",
     "random_configuration",
     "random_model",
