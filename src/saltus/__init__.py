@@ -148,6 +148,7 @@ from saltus.simulation import (
     solve_contacts,
     step_derivatives,
 )
+from saltus.spatial.exponentials import Jexp3, Jexp6, Jlog3, Jlog6, exp3, exp6, log3, log6
 
 __version__ = "0.1.0"
 
@@ -180,6 +181,10 @@ __all__ = [
     "ImpactDerivatives",
     "Interrupted",
     "InverseDynamics",
+    "Jexp3",
+    "Jexp6",
+    "Jlog3",
+    "Jlog6",
     "Joint",
     "JointKind",
     "JointLock",
@@ -244,6 +249,8 @@ __all__ = [
     "difference_jacobians",
     "distance",
     "elastic_energy",
+    "exp3",
+    "exp6",
     "fccqp",
     "find_contacts",
     "forward_kinematics",
@@ -279,6 +286,8 @@ __all__ = [
     "load_sdf",
     "load_srdf",
     "load_urdf",
+    "log3",
+    "log6",
     "ltl",
     "minverse",
     "model_loops",

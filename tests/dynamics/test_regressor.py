@@ -1,5 +1,5 @@
-"""Inverse dynamics, energies and momentum by inertial parameters: against Pinocchio, against what they are regressors of, and
-against parameters that change."""
+"""Inverse dynamics, energies and momentum by inertial parameters: against Pinocchio, against what they give, and against
+parameters that change."""
 
 from __future__ import annotations
 

@@ -216,8 +216,8 @@ def potential_energy_regressor(model: Model, q: ArrayLike, *, on_invalid: OnInva
 def centroidal_momentum_regressor(
     model: Model, q: ArrayLike, v: ArrayLike, *, on_invalid: OnInvalid = "raise"
 ) -> Array:
-    """The matrix Y (..., 6, 10 (njoints - 1)) with `centroidal_momentum(model, q, v) = Y @ inertial_parameters(model).ravel()`,
-    for `q` (..., nq) and `v` (..., nv).
+    """The matrix Y (..., 6, 10 (njoints - 1)) with `centroidal_momentum(model, q, v)` equal to
+    `Y @ inertial_parameters(model).ravel()`, for `q` (..., nq) and `v` (..., nv).
 
     Momentum is linear in the parameters about a point that is given: here the centre of mass that the model has. Other
     parameters give the momentum about that same point.
