@@ -248,7 +248,7 @@ def call(function: Algorithm, element: Element, given: ArrayLike, out: Array | N
 
 
 def exp3(w: ArrayLike, *, out: Array | None = None, on_invalid: OnInvalid = "raise") -> Array:
-    """The rotation (..., 3, 3) by the angle |w| [rad] about `w` (..., 3).
+    """The rotation (..., 3, 3) about `w` (..., 3), by its length [rad].
 
     >>> import numpy as np, saltus as sl
     >>> sl.exp3([0.0, 0.0, np.pi / 2]).round(6) + 0.0
