@@ -8,8 +8,8 @@ articulated inertia and bias force, a column and a row for each open group,
 
     f = I a + p + sum_g h_g x_g,      h_g^T a + sum_o d_go x_o = t_g,
 
-which a joint of the group adds to, other joints reduce when they are set free, and bodies hand on to their parents. The group
-closes when they are complete: x is then eliminated as a free joint's rate is.
+which joints of the group add to, other joints reduce when they are set free, and bodies hand on to their parents. Once they
+are complete the group closes: x is eliminated as a free joint's rate is.
 
 | here | code | what | frame |
 |---|---|---|---|
@@ -18,9 +18,8 @@ closes when they are complete: x is then eliminated as a free joint's rate is.
 | h_g / d_gg, t_g / d_gg, d_go / d_gg | `group_gain`, `group_rate`, `other` | of a group, once it is closed | |
 | s^T h_g / d | `couple` | of a degree of freedom that is set free, and a slot | |
 
-The rest is `aba`. With one joint a group it is `aba`'s elimination: a group may also be thought of as one joint that moves
-several bodies. Reference: the same idea for closed loops is in M. Chignoli, N. Adrian, S. Kim, P. M. Wensing, Recursive
-rigid-body dynamics algorithms for systems with kinematic loops (2023), where groups are clusters of whole bodies.
+The rest is `aba`. Compare M. Chignoli, N. Adrian, S. Kim, P. M. Wensing, Recursive rigid-body dynamics algorithms for
+systems with kinematic loops (2023), where all bodies of a group are one, which has more unknowns.
 """
 
 from __future__ import annotations

@@ -34,8 +34,10 @@ class Part:
     """(model) -> the sizes by name."""
     fill: Callable[[Any, Any, Any], None]
     """(model, view of the integers, view of the reals): writes what is not zero."""
-    of_coupled: bool = False
-    """Whether it is of a model with mimic joints itself, and not of its tree."""
+    of_tree: bool = False
+    """Whether, of a model with mimic joints, it is that of its tree."""
+    couples: bool = False
+    """Whether it tells kernels how the coordinates of such a model move its tree."""
 
     def __post_init__(self) -> None:
         for name, spec in (self.ints.fields | self.reals.fields).items():
@@ -99,7 +101,7 @@ class Filled:
 
     def __init__(self, tables: Tables, model: Any) -> None:
         tree = model.coupling.tree if model.coupling else model
-        sources = [(part, model if part.of_coupled else tree) for part in tables.parts]
+        sources = [(part, tree if part.of_tree else model) for part in tables.parts]
         self.tables, self.sizes = tables, dict[str, int]()
         for part, source in sources:
             self.sizes |= part.measure(source)
@@ -116,7 +118,7 @@ class Filled:
             words += self.addresses([array.ctypes.data for part in self.parts for array in part.arrays(bits)], bits)
         handle = np.array(words, np.int64)
         handle.setflags(write=False)
-        self.handle: Any = None if model.coupling and not any(part.of_coupled for part in tables.parts) else handle
+        self.handle: Any = None if model.coupling and not any(part.couples for part in tables.parts) else handle
         """What kernels are called with; None if that is not enough, because of mimic joints that they do not know of."""
 
     @cached_property

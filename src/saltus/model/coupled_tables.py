@@ -1,5 +1,5 @@
-"""What kernels see of a robot with mimic joints: its tree, in which all joints are free, and how the model's coordinates make
-that move (coupling.py).
+"""What kernels see of a robot with mimic joints: its tree, in which all joints are free, and how the model's coordinates
+make that move (coupling.py).
 
 Joints that move together, a primary and those that follow it, are a *group*, moved by the primary's coordinate. On the way
 from the leaves to the root a group is *open* at a body if some of its joints are among those that the body carries, and not
@@ -10,7 +10,8 @@ the joint is one of them, else before it, or at the universe.
 |---|---|
 | `free_q`, `free_v` | coordinates and degrees of freedom of the model |
 | `tree_v`, `tree_v3` | of the tree, and three times as many |
-| `ng`, `ns`, `nss`, `nks`, `nso` | groups; slots; pairs of slots of one body; of a slot and a free degree of freedom; of a slot that closes and another |
+| `ng`, `ns` | groups, slots |
+| `nss`, `nks`, `nso` | pairs at one body: of slots, of a slot and a degree of freedom, of a slot that closes and a slot |
 """
 
 from __future__ import annotations
@@ -157,7 +158,7 @@ def contract(tree, whole, tau):
 
 
 SIZES = ("free_q", "free_v", "tree_v", "tree_v3", "ng", "ns", "nss", "nks", "nso")
-COUPLED = Part(SIZES, INTS, REALS, measure, fill, of_coupled=True)
+COUPLED = Part(SIZES, INTS, REALS, measure, fill, couples=True)
 TABLES = Tables([TREE, COUPLED], Configurations(free_defects, explain, not_allowed, neutral), extent)
 coupled_algorithm = partial(declare, TABLES)
 """The decorator of what stands in the place of an algorithm for models with mimic joints (`Algorithm.coupled`)."""
