@@ -25,9 +25,11 @@ from saltus.arrays import Array, ArrayLike, real_numbers
 from saltus.constraints.constraint import Constraint
 from saltus.constraints.dynamics import ConstrainedDynamics
 from saltus.dynamics.rnea import gravity
+from saltus.kernel.number import F64
 from saltus.model.checks import ModelError, whole_number
 from saltus.model.model import Model
 from saltus.model.motors import checked_motors, motors_of
+from saltus.model.tree import angles
 from saltus.ocp.culprits import explained, refuse_bad_data, term_to_blame
 from saltus.ocp.forward import roll_out
 from saltus.ocp.node_derivatives import _expand_nodes
@@ -41,6 +43,8 @@ from saltus.ocp.term_tables import DATA, TermSet
 from saltus.ocp.term_values import _term_values
 from saltus.ocp.terms import CENTER, PLACEMENT, ROTATION, TRANSLATION, Impulse, Term
 from saltus.ocp.vector_problem import control_bounds, finite
+
+LARGEST_ANGLE = F64.largest_angle
 
 RANK = 1e-12
 """Singular values below this share of the largest are zero, for `quasi_static`."""
@@ -210,7 +214,7 @@ class ShootingProblem:
             if not 0.0 <= step < np.inf:
                 raise ModelError(f"node {t}: dt is {step}, expected a positive time, or 0 at an impact")
         self.dynamics, self.model, self.method = dynamics, dynamics.model, solver_of(dynamics)
-        self.state = MultibodyState(self.model)
+        self.state, self.angles = MultibodyState(self.model), [joint.iq for joint in angles(self.model)]
         motors = motors_of(self.model) if motors is None else checked_motors(self.model, motors, "ShootingProblem")
         self.terms = TermSet(dynamics, terms, motors)
         self.problem = ShootingModel(dynamics, self.terms, self.T)
@@ -461,7 +465,7 @@ class ShootingProblem:
     def forward(
         self, xs: Array, us: Array, gaps: Array, K: Array, k: Array, lengths: Array, bounded: bool = False
     ) -> Trial:
-        """Rollouts for all `lengths` (A,) at once."""
+        """Rollouts for all `lengths` (A,) at once; one that leaves joints turned more than configurations may be is lost."""
         inputs = self.x0, xs, us, gaps, K, k
         trial = roll_out(
             self.algorithms.forward, self.problem, inputs, lengths, control_bounds(self, bounded), self.data
@@ -471,7 +475,8 @@ class ShootingProblem:
             there = np.where(lost, xs, trial.xs), np.where(lost, us, trial.us)
             own = np.sum(self.own.costs_of_functions(Nodes(*self._split(*there))), axis=-1)
             trial = trial._replace(costs=trial.costs + own)
-        return trial
+        turned = np.abs(trial.xs[..., self.angles]).max((-1, -2), initial=0.0)
+        return trial._replace(costs=np.where(turned < LARGEST_ANGLE, trial.costs, np.inf))
 
     def blame(self, xs: Array, us: Array, node: int) -> str:
         """Which term of a node may be to blame if a solver fails there, at states (T + 1, nx) and controls (T, nu)."""
