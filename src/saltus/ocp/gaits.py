@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -36,78 +36,100 @@ from saltus.model.joints import JointKind
 from saltus.model.model import Model
 from saltus.model.robots import robot_frames
 from saltus.ocp.activations import Barrier, Quadratic
+from saltus.ocp.box_fddp import BoxFDDP
 from saltus.ocp.exercise import Exercise, from_rest
+from saltus.ocp.fddp import FDDP
 from saltus.ocp.phases import ImpactPhase, Phase
 from saltus.ocp.shooting_problem import ShootingProblem
-from saltus.ocp.terms import CenterOfMass, Control, FramePlacement, FrameTranslation, FrictionCone, State, Term, WrenchCone
+from saltus.ocp.solver import Solver
+from saltus.ocp.terms import (
+    CenterOfMass,
+    Control,
+    FramePlacement,
+    FrameTranslation,
+    FrictionCone,
+    State,
+    Term,
+    WrenchCone,
+)
 
 LF, RF, LH, RH = range(4)
 LEFT, RIGHT = range(2)
+BIPED = (RIGHT,), (LEFT,)
+WALK, TROT, PACE, BOUND = ((RH,), (RF,), (LH,), (LF,)), ((LF, RH), (RF, LH)), ((RF, RH), (LF, LH)), ((LF, RF), (LH, RH))
+
 KD = 50.0
 """Of contacts [1/s]: velocities of feet that stand fade as e^(-KD t)."""
+SETTLING = 0.1
+"""Time after the last step [s]."""
+SOLE = 0.2, 0.1
+"""Of feet of bipeds, where nothing else is said [m]."""
 
 
 class Weights(NamedTuple):
-    """Of all terms of a gait."""
+    """Of all terms of a gait. Forces and torques count as shares of the robot's weight [1, m]."""
 
     center: float = 1e6
-    aside: float = 0.0  # of the centre of mass, as a share
     foot: float = 1e6
     landing: float = 1e7
-    cone: float = 10.0
+    cone: float = 1e6
     bounds: float = 1e3
-    control: float = 0.1
+    control: float = 1e4
     upright: float = 2.5e3
-    posture: float = 0.1
+    posture: float = 1.0
     base_velocity: float = 100.0
     joint_velocity: float = 10.0
     settled: float = 100.0
-    """By which the last node's is larger."""
+    """How many times those of posture and velocities count at the end."""
+
+
+USUAL = Weights()
 
 
 class Foot(NamedTuple):
-    """A point, a sole (length and width) or an edge (length) [m], at a frame."""
+    """A frame, and the length and width of the sole, the length of the edge, or nothing, a point, that it stands on [m]."""
 
     frame: str
     size: tuple[float, ...] = ()
 
 
 class Swing(NamedTuple):
-    """These feet, by number, go so far ahead [m]; none: they stand."""
+    """These feet, by number, go so far ahead [m]."""
 
     feet: tuple[int, ...]
-    length: float = 0.0
+    length: float
 
 
 @dataclass(frozen=True)
 class Gait:
-    """A gait of a robot; make one by `walk`, `trot`, `pace`, `bound` or `jump`."""
+    """What a robot's feet are to do; made by `walk`, `trot`, `pace`, `bound` and `jump`."""
 
     title: str
     robot: Model
     feet: tuple[Foot, ...]
     swings: tuple[Swing, ...]
     height: float
-    """Of feet that swing; of a jump, how far the centre of mass goes up [m]."""
+    """Of feet that swing; or, if all do, how far the centre of mass goes up [m]."""
     stance: float
-    """Time [s] before each swing."""
+    """Time before each swing [s]."""
     swing: float
-    """Time [s] of each swing."""
+    """Time of each [s]."""
     friction: float = 0.7
-    weights: Weights = Weights()
+    weights: Weights = USUAL
+    solver: type[Solver] = FDDP
 
     def problem(self, q0: ArrayLike | None = None, dt: float = 1e-2) -> ShootingProblem:
         """From rest at q0 (nq), by default the robot's standing pose."""
         plan = _Plan(self, q0, dt)
         phases = [phase for swing in self.swings for phase in plan.step(swing)]
-        phases.append(Phase(plan.names(), duration=max(self.stance, 10 * dt)))
+        phases.append(Phase(plan.names(), duration=SETTLING))
         return ShootingProblem(
             self.robot, plan.x0, phases, plan.running(), plan.final(), dt=dt, constraints=plan.constraints
         )
 
     def exercise(self, q0: ArrayLike | None = None, dt: float = 1e-2) -> Exercise:
         """The problem, to be started from standing still."""
-        return from_rest(f"{self.robot.name} {self.title}", self.problem(q0, dt))
+        return from_rest(f"{self.robot.name} {self.title}", self.problem(q0, dt), self.solver)
 
 
 class _Plan:
@@ -159,8 +181,8 @@ class _Plan:
         ]
 
     def center(self, way: Array) -> Term:
-        weights = self.gait.weights
-        return CenterOfMass(reference=way, weight=weights.center, activation=Quadratic((1.0, weights.aside, 1.0)))
+        """How far it sways is the robot's affair."""
+        return CenterOfMass(reference=way, weight=self.gait.weights.center, activation=Quadratic((1.0, 0.0, 1.0)))
 
     def track(self, k: int, way: Array, weight: float) -> Term:
         """A foot is there: as a point, or turned as it stood as well."""
@@ -174,12 +196,13 @@ class _Plan:
         gait, weights = self.gait, self.gait.weights
         cones = [cone(foot, each, gait) for foot, all in zip(gait.feet, self.contacts, strict=True) for each in all]
         bounds = State(reference=self.x0, weight=weights.bounds, activation=limits(gait.robot, self.x0), name="bounds")
-        return [*cones, Control(weight=weights.control), self.state("State", 1.0), bounds]
+        return [*cones, Control(weight=weights.control / weight_of(gait.robot) ** 2), self.state("State", 1.0), bounds]
 
     def final(self) -> list[Term]:
         """At rest, as before, where the feet now are."""
         last = [self.track(k, self.placed[k], self.gait.weights.foot) for k in range(len(self.placed))]
-        return [*last, self.center(self.middle + self.lead), self.state("settled", self.gait.weights.settled)]
+        center = CenterOfMass(reference=self.middle + self.lead, weight=self.gait.weights.center, name="settled center")
+        return [*last, center, self.state("settled", self.gait.weights.settled)]
 
     def state(self, name: str, weight: float) -> Term:
         """The trunk is upright, joints are as in the beginning, all is at rest; wherever the robot is."""
@@ -214,10 +237,16 @@ def contacts_of(robot: Model, foot: Foot) -> list[Constraint]:
 
 def cone(foot: Foot, contact: Constraint, gait: Gait) -> Term:
     """The force pushes, and does not slip; a sole does not tip over."""
-    given: dict[str, Any] = {"friction": gait.friction, "weight": gait.weights.cone, "axes": "local_world_aligned"}
+    weight = gait.weights.cone / weight_of(gait.robot) ** 2
+    given: dict[str, Any] = {"friction": gait.friction, "weight": weight, "axes": "local_world_aligned"}
     if len(foot.size) == 2:
         return WrenchCone(contact.name, box=(foot.size[0], foot.size[1]), **given)
     return FrictionCone(contact.name, **given)
+
+
+def weight_of(robot: Model) -> float:
+    """Its mass times gravity [N]."""
+    return float(robot.total_mass * np.linalg.norm(robot.gravity))
 
 
 def limits(robot: Model, x0: Array) -> Barrier:
@@ -232,24 +261,32 @@ def limits(robot: Model, x0: Array) -> Barrier:
     return Barrier(lower, upper)
 
 
-def feet_of(robot: Model, feet: Sequence[str] | None, size: Sequence[float] | None, count: int | None) -> tuple[Foot, ...]:
-    """The named feet, or those known of the robot, left before right, front before hind."""
-    names = robot_frames(robot.name).feet if feet is None else tuple(feet)
-    if count is not None and len(names) != count:
-        raise ModelError(f"gait of {robot.name!r}: its feet are {', '.join(names) or 'none'}, expected {count}")
+def feet_of(robot: Model, feet: Sequence[str | Foot] | None, counts: Sequence[int]) -> tuple[Foot, ...]:
+    """Those that are given, or else known of the robot: left before right, front before hind; of two feet as soles."""
+    where = f"gait of {robot.name!r}"
+    if feet is None:
+        try:
+            feet = robot_frames(robot.name).feet
+        except ModelError:
+            raise ModelError(f"{where}: no robot of this name is known, expected its feet to be given") from None
+    if len(feet) not in counts:
+        raise ModelError(f"{where}: it has {len(feet)} feet, expected {' or '.join(map(str, counts))}")
     if robot.joints[1].kind is not JointKind.FREE_FLYER:
-        raise ModelError(f"gait of {robot.name!r}: its base is {robot.joints[1].kind.name}, expected a free flyer")
-    if size is None:
-        size = SOLE if len(names) == 2 else ()
-    return tuple(Foot(name, tuple(size)) for name in names)
-
-
-SOLE = 0.2, 0.1
-"""Of feet of bipeds, if nothing else is said [m]."""
+        raise ModelError(f"{where}: its first joint is {robot.joints[1].kind.name}, expected a free flyer")
+    if weight_of(robot) == 0.0:
+        raise ModelError(f"{where}: there is no gravity, expected some")
+    size = SOLE if len(feet) == 2 else ()
+    return tuple(foot if isinstance(foot, Foot) else Foot(foot, size) for foot in feet)
 
 
 def strides(groups: Sequence[Sequence[int]], steps: int, length: float) -> tuple[Swing, ...]:
-    """Each group in turn, `steps` times; the first half of them begin, the others end with half a step."""
+    """Each group in turn, `steps` times; the first half of them begin, the others end with half a step.
+
+    >>> [swing.length for swing in strides([[0], [1]], 2, 0.4)]
+    [0.2, 0.4, 0.4, 0.2]
+    """
+    if steps < 1:
+        raise ModelError(f"gait: {steps} steps, expected one at least")
     half = len(groups) // 2
     return tuple(
         Swing(tuple(group), length * (0.5 if n == (0 if k < half else steps - 1) else 1.0))
@@ -258,32 +295,79 @@ def strides(groups: Sequence[Sequence[int]], steps: int, length: float) -> tuple
     )
 
 
-WALK, TROT, PACE, BOUND = ((RH,), (RF,), (LH,), (LF,)), ((LF, RH), (RF, LH)), ((RF, RH), (LF, LH)), ((LF, RF), (LH, RH))
-BIPED = (RIGHT,), (LEFT,)
+Feet: TypeAlias = Sequence[str | Foot] | None
 
 
 def walk(
-    robot: Model,
-    steps: int = 2,
-    length: float = 0.25,
-    height: float = 0.15,
-    *,
-    feet: Sequence[str] | None = None,
-    size: Sequence[float] | None = None,
-    swing: float | None = None,
-    stance: float | None = None,
-    weights: Weights | None = None,
+    robot: Model, steps: int = 2, length: float = 0.25, height: float = 0.15, *, feet: Feet = None, **options: Any
 ) -> Gait:
     """One foot after the other, of four or of two.
 
+    steps: of each foot. length, height: of a step [m]; backwards if negative.
+    feet: left before right, front before hind, frames or `Foot`; by default those that `robot_frames` knows. Of two feet,
+        frames are soles, of four points.
+    options: `stance`, `swing`, `friction`, `weights`, `solver` of `Gait`.
+
     >>> import saltus as sl
     >>> problem = sl.gaits.walk(sl.load_robot("quadruped"), steps=1).problem(dt=0.02)
-    >>> str(sl.FDDP(problem).solve(us=problem.quasi_static(problem.x0)).status)
+    >>> xs = np.tile(problem.x0, (problem.T + 1, 1))
+    >>> str(sl.FDDP(problem).solve(xs, problem.quasi_static(xs)).status)
     'solved'
     """
-    own = feet_of(robot, feet, size, None)
-    if len(own) == 2:
-        pattern, swing, stance = BIPED, swing or 0.45, stance or 0.12
-    else:
-        own, pattern, swing, stance = feet_of(robot, feet, size, 4), WALK, swing or 0.25, stance or 0.02
-    return Gait("walks", robot, own, strides(pattern, steps, length), height, stance, swing, weights=weights or Weights())
+    own = feet_of(robot, feet, (2, 4))
+    pattern, times = (BIPED, (0.12, 0.45)) if len(own) == 2 else (WALK, (0.02, 0.25))
+    return strided("walks", robot, own, pattern, times, steps, length, height, **options)
+
+
+def trot(
+    robot: Model, steps: int = 2, length: float = 0.2, height: float = 0.1, *, feet: Feet = None, **options: Any
+) -> Gait:
+    """Two feet across from each other together. For what is given, see `walk`."""
+    own = feet_of(robot, feet, (4,))
+    return strided("trots", robot, own, TROT, (0.05, 0.25), steps, length, height, **options)
+
+
+def pace(
+    robot: Model, steps: int = 2, length: float = 0.15, height: float = 0.1, *, feet: Feet = None, **options: Any
+) -> Gait:
+    """The feet of one side together. For what is given, see `walk`."""
+    own = feet_of(robot, feet, (4,))
+    return strided("paces", robot, own, PACE, (0.05, 0.25), steps, length, height, **options)
+
+
+def bound(
+    robot: Model, steps: int = 2, length: float = 0.15, height: float = 0.1, *, feet: Feet = None, **options: Any
+) -> Gait:
+    """Front feet together, then hind feet. For what is given, see `walk`."""
+    own = feet_of(robot, feet, (4,))
+    return strided("bounds", robot, own, BOUND, (0.05, 0.25), steps, length, height, **{"solver": BoxFDDP} | options)
+
+
+def jump(robot: Model, length: float = 0.3, height: float = 0.15, *, feet: Feet = None, **options: Any) -> Gait:
+    """All feet together, after a push: the centre of mass goes up by `height` [m] in the air, which says for how long.
+
+    For the rest, see `walk`.
+    """
+    own = feet_of(robot, feet, (2, 4))
+    if not height > 0.0:
+        raise ModelError(f"gait of {robot.name!r}: its height is {height}, expected a jump of more than 0 m")
+    flight = 2.0 * np.sqrt(2.0 * height / weight_of(robot) * robot.total_mass)
+    swings = (Swing(tuple(range(len(own))), length),)
+    given: dict[str, Any] = {"stance": 0.3, "swing": float(flight), "solver": BoxFDDP} | options
+    return Gait("jumps", robot, own, swings, height, **given)
+
+
+def strided(
+    title: str,
+    robot: Model,
+    feet: tuple[Foot, ...],
+    groups: Sequence[Sequence[int]],
+    times: tuple[float, float],
+    steps: int,
+    length: float,
+    height: float,
+    **options: Any,
+) -> Gait:
+    """A gait of strides; `times` of stance and swing."""
+    given: dict[str, Any] = {"stance": times[0], "swing": times[1]} | options
+    return Gait(title, robot, feet, strides(groups, steps, length), height, **given)

@@ -5,6 +5,8 @@
 | `reach` | an arm brings its tool to a place, in a given orientation |
 | `double_pendulum`, `cartpole` | swing up, from hanging to upright, with motors that are too weak to lift |
 
+Gaits (gaits.py) are among `MOTIONS` as well. An `Exercise` has all that a solver needs:
+
     sl.FDDP(exercise.problem).solve(exercise.xs, exercise.us)
 
 Weights stand in one place each, a named tuple that a function takes.
@@ -13,45 +15,21 @@ Weights stand in one place each, a named tuple that a function takes.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from saltus.arrays import Array, ArrayLike
+from saltus.arrays import ArrayLike
 from saltus.dynamics.frame import frame_placement
 from saltus.model.model import Model
 from saltus.model.robots import load_robot
 from saltus.ocp.activations import Quadratic
 from saltus.ocp.box_fddp import BoxFDDP
-from saltus.ocp.fddp import FDDP
+from saltus.ocp.exercise import Exercise, from_rest
+from saltus.ocp.gaits import Gait, bound, jump, pace, trot, walk
 from saltus.ocp.phases import Phase
 from saltus.ocp.shooting_problem import ShootingProblem
-from saltus.ocp.solver import Solver
 from saltus.ocp.terms import Control, FramePlacement, FrameTranslation, State
-
-
-class Exercise(NamedTuple):
-    """A motion to be found.
-
-    >>> exercise = MOTIONS["cartpole"]()
-    >>> print(exercise.title)
-    cartpole swings up
-    >>> str(exercise.solve().status)
-    'solved'
-    """
-
-    title: str
-    problem: ShootingProblem
-    xs: Array
-    """(T + 1, nx) where to start"""
-    us: Array
-    """(T, nu)"""
-    solver: type[Solver]
-    """What solves it best."""
-
-    def solve(self, **options: Any) -> Any:
-        """From the start, with the options of `solve`."""
-        return self.solver(self.problem).solve(self.xs, self.us, **options)
 
 
 class SwingUpWeights(NamedTuple):
@@ -66,7 +44,7 @@ class SwingUpWeights(NamedTuple):
 def swing_up(
     robot: Model, up: ArrayLike, *, seconds: float = 2.0, dt: float = 0.02, weights: SwingUpWeights | None = None
 ) -> Exercise:
-    """From hanging at rest to rest at `up` (nq), where the frame `tip` is highest. Starts from all configurations between."""
+    """From hanging at rest to rest at `up` (nq), where the frame `tip` is highest. The start leads straight there."""
     weights = weights or SwingUpWeights()
     start, end = np.zeros((2, robot.nq + robot.nv))
     end[: robot.nq] = up
@@ -131,13 +109,23 @@ def reach(
         State(reference=start, weight=weights.rest, name="rest", activation=Quadratic(moving)),
     ]
     problem = ShootingProblem(robot, start, [Phase(nodes=nodes)], terms, final, dt=dt)
-    xs = np.tile(start, (nodes + 1, 1))
-    return Exercise(f"{robot.name} reaches", problem, xs, problem.quasi_static(xs), FDDP)
+    return from_rest(f"{robot.name} reaches", problem)
+
+
+def gait(make: Callable[[Model], Gait], robot: str) -> Callable[[], Exercise]:
+    """A gait as it is by default."""
+    return lambda: make(load_robot(robot)).exercise()
 
 
 MOTIONS: dict[str, Callable[[], Exercise]] = {
     "reach": reach,
     "double_pendulum": double_pendulum,
     "cartpole": cartpole,
+    "walk": gait(walk, "quadruped"),
+    "trot": gait(trot, "quadruped"),
+    "pace": gait(pace, "quadruped"),
+    "bound": gait(bound, "quadruped"),
+    "jump": gait(jump, "quadruped"),
+    "biped_walk": gait(walk, "humanoid"),
 }
 """All of them, by name."""
