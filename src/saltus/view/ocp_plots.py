@@ -1,7 +1,6 @@
 """Plots of what optimal control has found, by matplotlib: costs by terms, gaps, controls, contact forces.
 
-Every function takes a `ShootingProblem` and one result of it, and returns the `Figure`. Time runs along nodes; impacts take
-none.
+Every function takes a `ShootingProblem` and one result of it, and returns the `Figure`. Impacts take no time.
 """
 
 from __future__ import annotations
@@ -33,23 +32,16 @@ def plot_costs(problem: ShootingProblem, result: OCPResult) -> Figure:
     >>> [axis.get_ylabel() for axis in figure.axes]
     ['cost of nodes', 'cost']
     """
-    t = _times_of(problem, result)
+    _times_of(problem, result)
     found = problem.term_values(result.xs, result.us).costs
     order = sorted(found, key=lambda name: -float(np.abs(found[name]).sum()))
-    named, rest = order[:FEW_TERMS], order[FEW_TERMS:]
-    layers = {name: found[name] for name in named if np.any(found[name])}
-    if any(np.any(found[name]) for name in rest):
-        layers["others"] = np.sum([found[name] for name in rest], axis=0)
-    figure, (axis, progress) = _panels(2, 1, size=(8.0, 3.4))
-    if layers:
-        running = {name: layer[:-1] for name, layer in layers.items()}
-        axis.stackplot(t[:-1], *running.values(), labels=list(running), step="post")
-        ends = {name: layer[-1] for name, layer in layers.items() if layer[-1]}
-        title = ", ".join(f"{name} {cost:.3g}" for name, cost in ends.items())
-        axis.set(title=f"the last node: {title}" if ends else problem.model.name)
-        axis.title.set_fontsize("medium")
-        figure.legend(*axis.get_legend_handles_labels(), loc="outside upper center", ncols=3, fontsize="small")
-    axis.set(ylabel="cost of nodes", xlabel="time [s]")
+    layers = {name: found[name] for name in order[:FEW_TERMS]}
+    if order[FEW_TERMS:]:
+        layers["others"] = np.sum([found[name] for name in order[FEW_TERMS:]], axis=0)
+    figure, (axis, progress) = _panels(2, 1, size=(8.0, 3.4), share=False)
+    axis.stackplot(np.arange(problem.T + 1), *layers.values(), labels=list(layers), step="mid")
+    axis.set(ylabel="cost of nodes", xlabel="node", title=problem.model.name)
+    figure.legend(*axis.get_legend_handles_labels(), loc="outside upper center", ncols=3, fontsize="small")
     _over_iterations(progress, result.log.cost, "cost")
     return figure
 
@@ -65,7 +57,7 @@ def plot_gaps(problem: ShootingProblem, result: OCPResult) -> Figure:
     ['of positions', 'of velocities']
     """
     t, nv = _times_of(problem, result), problem.nv
-    figure, (axis, progress) = _panels(2, 1, size=(8.0, 3.0))
+    figure, (axis, progress) = _panels(2, 1, size=(8.0, 3.0), share=False)
     axis.plot(t, np.abs(result.gaps[:, :nv]).max(-1), label="of positions")
     axis.plot(t, np.abs(result.gaps[:, nv:]).max(-1), label="of velocities")
     axis.set(ylabel="largest gap [m, rad, /s]", xlabel="time [s]", title=problem.model.name)

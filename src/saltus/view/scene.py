@@ -170,8 +170,8 @@ def describe(
         if contacts or forces is not None or active is not None:
             raise ValueError("a result has its contacts and forces: expected none besides")
         plan = plan_of(model, cast(OCPResult, q))
-        frames = np.arange(0.0, plan.t[-1] + 0.5 * float(step), float(step))
-        rows = np.abs(plan.t[:, None] - frames).argmin(0)  # the nodes next to them
+        count = int(plan.t[-1] / float(step) + 1e-9) + 1
+        rows = np.abs(plan.t[:, None] - step * np.arange(count)).argmin(0)  # the nodes next to frames
         model, q = model.model, plan.q[..., rows, :]
     if motion is not None:
         if q is not None or contacts or forces is not None or active is not None:
