@@ -130,10 +130,11 @@ from saltus.model.manifold import difference, distance, integrate, interpolate, 
 from saltus.model.manifold_jacobians import difference_jacobians, integrate_jacobians
 from saltus.model.motors import motors_of
 from saltus.model.parameters import inertial_parameters, vary_inertia
-from saltus.ocp import activations, terms
+from saltus.ocp import activations, gaits, motions, terms
 from saltus.ocp.box_ddp import BoxDDP
 from saltus.ocp.box_fddp import BoxFDDP
 from saltus.ocp.ddp import DDP
+from saltus.ocp.exercise import Exercise
 from saltus.ocp.fddp import FDDP
 from saltus.ocp.kkt import KKT, BoxKKT
 from saltus.ocp.lqr import LQR
@@ -192,6 +193,7 @@ __all__ = [
     "ContactResiduals",
     "Contacts",
     "Drift",
+    "Exercise",
     "Frame",
     "FrameAccelerationDerivatives",
     "FrameKind",
@@ -293,6 +295,7 @@ __all__ = [
     "frame_placements",
     "frame_velocity",
     "frame_velocity_derivatives",
+    "gaits",
     "get_threads",
     "gravity",
     "in_collision",
@@ -323,6 +326,7 @@ __all__ = [
     "ltl",
     "minverse",
     "model_loops",
+    "motions",
     "motors_of",
     "nonlinear_effects",
     "nonlinear_effects_derivatives",
