@@ -19,7 +19,7 @@ from saltus.ocp.euler_structure import _euler_backward, _euler_box_backward
 from saltus.ocp.horizon import Horizon
 from saltus.ocp.problem import Expansion, Trial
 from saltus.ocp.riccati import _backward, _box_backward
-from saltus.ocp.solver import Direction, Solver
+from saltus.ocp.solver import Direction, Solver, refuse_bad_bounds
 from saltus.ocp.vector_problem import FREE
 
 BACKWARD = {False: _backward, True: _box_backward}
@@ -37,13 +37,10 @@ class RiccatiSolver(Solver):
     horizon: Horizon | None = None
 
     def set_candidate(self, *arguments: Any, **named: Any) -> None:
-        super().set_candidate(*arguments, **named)
-        problem = self.problem
-        self.direction = None
         if self.boxed:
-            wrong = np.flatnonzero(~(problem.u_lower <= problem.u_upper))
-            if len(wrong):
-                raise ValueError(f"{type(self).__name__}: u_lower lies above u_upper, first at control {wrong[0]}")
+            refuse_bad_bounds(self)
+        super().set_candidate(*arguments, **named)
+        self.direction = None
 
     def compute_direction(self, recalculate: bool = True) -> Any:
         """See Solver; gains are in `direction`."""

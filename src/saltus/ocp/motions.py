@@ -115,12 +115,16 @@ def reach(
     return from_rest(f"{robot.name} reaches", problem)
 
 
-def gait(make: Callable[[Model], Gait], robot: str) -> Callable[[], Exercise]:
-    """A gait as it is by default."""
-    return lambda: make(load_robot(robot)).exercise()
+def gait(make: Callable[[Model], Gait], name: str) -> Callable[..., Exercise]:
+    """A gait as it is by default, of the robot of this name, or of another one."""
+
+    def motion(robot: Model | None = None) -> Exercise:
+        return make(robot or load_robot(name)).exercise()
+
+    return motion
 
 
-MOTIONS: dict[str, Callable[[], Exercise]] = {
+MOTIONS: dict[str, Callable[..., Exercise]] = {
     "reach": reach,
     "double_pendulum": double_pendulum,
     "cartpole": cartpole,
@@ -132,4 +136,4 @@ MOTIONS: dict[str, Callable[[], Exercise]] = {
     "jump": gait(jump, "quadruped"),
     "biped_walk": gait(walk, "humanoid"),
 }
-"""All of them, by name."""
+"""All of them, by name; some take another robot."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from saltus.arrays import Array, ArrayLike
+from saltus.arrays import Array, ArrayLike, real_numbers
 from saltus.kernel import kernel, ld, st
 from saltus.ocp.forward import NodeAlgorithms, roll_out
 from saltus.ocp.horizon import Horizon
@@ -95,8 +95,8 @@ def control_bounds(problem: Any, bounded: bool) -> Array:
 
 
 def finite(values: ArrayLike, name: str) -> Array:
-    """As an array; or it says which number is not finite."""
-    array = np.array(values, float)
+    """As an array of its own; or it says which number is not finite."""
+    array = np.array(real_numbers(values, name), float)
     wrong = np.argwhere(~np.isfinite(array))
     if len(wrong):
         place = tuple(wrong[0].tolist())

@@ -5,6 +5,7 @@ viser, matplotlib and trimesh are imported when they are used.
 
 from saltus.view.browser import Viewer, show
 from saltus.view.contacts import Contacts, contacts_of
+from saltus.view.ocp_plots import plot_controls, plot_costs, plot_forces, plot_gaps
 from saltus.view.plots import plot_center_of_mass, plot_contact_forces, plot_energy, plot_trajectory
 from saltus.view.replay import save_replay
 from saltus.view.scene import Scene, describe
@@ -17,7 +18,11 @@ __all__ = [
     "describe",
     "plot_center_of_mass",
     "plot_contact_forces",
+    "plot_controls",
+    "plot_costs",
     "plot_energy",
+    "plot_forces",
+    "plot_gaps",
     "plot_trajectory",
     "save_replay",
     "show",

@@ -18,6 +18,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from saltus.model.checks import Array
 from saltus.model.model import Model
+from saltus.ocp.problem import OCPResult
+from saltus.ocp.shooting_problem import ShootingProblem
 from saltus.simulation import Motion
 from saltus.view.scene import (
     CENTER_OF_MASS,
@@ -40,8 +42,8 @@ SPEEDS = ("0.1x", "0.25x", "0.5x", "1x", "2x", "4x")
 
 
 def show(
-    model: Model | Motion,
-    q: ArrayLike | None = None,
+    model: Model | Motion | ShootingProblem,
+    q: ArrayLike | OCPResult | None = None,
     dt: float = 0.02,
     *,
     host: str = "127.0.0.1",
@@ -51,7 +53,8 @@ def show(
 ) -> Viewer:
     """Opens a viewer page and returns at once; the page is at `viewer.url` until `viewer.close()`.
 
-    model: or, without q, what `Simulator.rollout` returns: contacts and terrain are drawn as well.
+    model: or, without q, what `Simulator.rollout` returns: contacts and terrain are drawn as well; or a `ShootingProblem`,
+        with its `OCPResult` in the place of q: contacts and forces are drawn as well.
     q: a pose (nq,), a trajectory (T, nq) or a batch of trajectories (B, T, nq); by default the model's first reference
         configuration, or the neutral one if it has none.
     dt: time between frames [s].
@@ -66,12 +69,15 @@ def show(
     ...     viewer.url.startswith("http://127.0.0.1:")
     True
     """
-    if not isinstance(model, (Model, Motion)):
-        raise TypeError(f"the model is a {type(model).__name__}, expected a saltus.Model or a Motion")
+    if not isinstance(model, Model | Motion | ShootingProblem):
+        raise TypeError(
+            f"the model is a {type(model).__name__}, expected a saltus.Model, a Motion or a ShootingProblem"
+        )
     if q is None and isinstance(model, Model):
         q = next(iter(model.reference_configurations.values()), model.neutral())
     _refuse_wrong_address(host, port)
-    return Viewer(model, describe(model, q, dt, **extras), host, port, play)
+    scene = describe(model, q, dt, **extras)
+    return Viewer(model.model if isinstance(model, ShootingProblem) else model, scene, host, port, play)
 
 
 class Viewer:

@@ -17,6 +17,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from saltus.model.model import Model
+from saltus.ocp.problem import OCPResult
+from saltus.ocp.shooting_problem import ShootingProblem
 from saltus.simulation import Motion
 from saltus.view.scene import FIELD_OF_VIEW, Scene, describe, poses
 from saltus.view.solids import Solid
@@ -24,11 +26,16 @@ from saltus.view.terrain import EDGE_SHADE
 
 
 def save_replay(
-    path: str | Path, model: Model | Motion, q: ArrayLike | None = None, dt: float = 0.02, **extras: Any
+    path: str | Path,
+    model: Model | Motion | ShootingProblem,
+    q: ArrayLike | OCPResult | None = None,
+    dt: float = 0.02,
+    **extras: Any,
 ) -> Path:
     """Writes the motion `q` (nq,), (T, nq) or (B, T, nq), frames `dt` apart [s], as one HTML file; returns its path.
 
-    model: or, without q, what `Simulator.rollout` returns: contacts and terrain are drawn as well.
+    model: or, without q, what `Simulator.rollout` returns: contacts and terrain are drawn as well; or a `ShootingProblem`,
+        with its `OCPResult` in the place of q: contacts and forces are drawn as well.
     extras: terrain, contacts, forces, active, normals, friction, layout, title, as `describe` takes them.
 
     In the page: drag to turn, wheel to zoom, right button to move; space plays and stops, the arrow keys go frame by frame

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,8 +22,11 @@ from saltus.dynamics.kinematics import joint_placements
 from saltus.model.checks import Array
 from saltus.model.model import Model
 from saltus.model.parameters import over_time
+from saltus.ocp.problem import OCPResult
+from saltus.ocp.shooting_problem import ShootingProblem
 from saltus.simulation import Motion
 from saltus.view.contacts import Contacts, contacts_of, contacts_of_motion
+from saltus.view.plans import contacts_at, plan_of
 from saltus.view.solids import Solid, half_extents, solids_of
 from saltus.view.terrain import Surface, above_floor, floor_of, surfaces_of
 
@@ -120,8 +124,8 @@ class Scene:
 
 
 def describe(
-    model: Model | Motion,
-    q: ArrayLike | None = None,
+    model: Model | Motion | ShootingProblem,
+    q: ArrayLike | OCPResult | None = None,
     dt: float = 0.02,
     *,
     terrain: Terrain | PIECES | Iterable[PIECES] | None = None,
@@ -134,7 +138,8 @@ def describe(
     title: str | None = None,
     solids: tuple[Solid, ...] | None = None,
 ) -> Scene:
-    """The scene of a pose `q` (nq,), a trajectory (T, nq) or a batch of trajectories (B, T, nq); or of a `Motion`.
+    """The scene of a pose `q` (nq,), a trajectory (T, nq) or a batch of trajectories (B, T, nq); of a `Motion`; or of a
+    `ShootingProblem` and its `OCPResult`, with contacts and forces.
 
     dt: time between frames [s]; of a motion, as near to it as its rows allow.
     terrain: what robots stand on, a `Terrain` or pieces of one; by default that of the motion.
@@ -160,6 +165,14 @@ def describe(
     if step.ndim or not (np.isfinite(step) and step > 0):
         raise ValueError(f"dt is {dt}, expected a positive time in seconds")
     every = 1
+    plan = None
+    if isinstance(model, ShootingProblem):
+        if contacts or forces is not None or active is not None:
+            raise ValueError("a result has its contacts and forces: expected none besides")
+        plan = plan_of(model, cast(OCPResult, q))
+        count = int(plan.t[-1] / float(step) + 1e-9) + 1
+        rows = np.abs(plan.t[:, None] - step * np.arange(count)).argmin(0)  # the nodes next to frames
+        model, q = model.model, plan.q[..., rows, :]
     if motion is not None:
         if q is not None or contacts or forces is not None or active is not None:
             raise ValueError("a motion has its configurations, contacts and forces: expected none besides")
@@ -175,7 +188,9 @@ def describe(
     if layout not in LAYOUTS:
         raise ValueError(f"layout is {layout!r}, expected one of {', '.join(map(repr, LAYOUTS))}")
     q = q.reshape((1,) * (3 - q.ndim) + q.shape)
-    if motion is None:
+    if plan is not None:
+        touching = contacts_at(plan, rows)
+    elif motion is None:
         touching = contacts_of(model, q, contacts, forces=forces, active=active, normals=normals, friction=friction)
     else:
         touching = contacts_of_motion(motion, q, every)
