@@ -1,5 +1,5 @@
-"""Makes the pictures of the cookbook: `python -m tools.cookbook` runs the pages' scripts and draws what they have computed, to
-docs/figures; `python -m tools.cookbook loops` those that are named. That of PyTorch needs PyTorch.
+"""Makes the pictures of the cookbook: `python -m tools.cookbook` runs the pages' scripts and draws to docs/figures what they
+have computed; `python -m tools.cookbook loops` those that are named. That of PyTorch needs PyTorch.
 """
 
 from __future__ import annotations
