@@ -191,9 +191,9 @@ def reach(where: Any) -> FrameTranslation:
         ({"terms": [FrameTranslation("nose", reference=np.zeros(3))]}, "term 'nose FrameTranslation': "),
         ({"terms": [FrictionCone("nose")]}, "term 'nose FrictionCone': unknown contact 'nose'"),
         ({"terms": [STATE], "final": [Control()]}, "node 3, the last: term 'Control' asks for controls or forces"),
-        ({"terms": [STATE, State(activation=Barrier(0.0, 1.0))]}, "term 'State': two have this name"),
+        ({"terms": [STATE, State(activation=Barrier(0.0, 1.0))]}, "terms: two have the name 'State'"),
         ({"terms": [FramePlacement("tool", reference=2.0 * np.eye(4))]}, "reference of term 'tool FramePlacement'"),
-        ({"terms": ["state"]}, "a term is 'state'"),
+        ({"terms": ["state"]}, "terms: one is 'state', expected those of saltus.ocp.terms"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_named(arguments: dict[str, Any], words: str) -> None:

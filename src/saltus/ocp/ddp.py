@@ -19,7 +19,7 @@ from saltus.ocp.euler_structure import _euler_backward, _euler_box_backward
 from saltus.ocp.horizon import Horizon
 from saltus.ocp.problem import Expansion, Trial
 from saltus.ocp.riccati import _backward, _box_backward
-from saltus.ocp.solver import Direction, Solver
+from saltus.ocp.solver import Direction, Solver, refuse_bad_bounds
 from saltus.ocp.vector_problem import FREE
 
 BACKWARD = {False: _backward, True: _box_backward}
@@ -37,13 +37,10 @@ class RiccatiSolver(Solver):
     horizon: Horizon | None = None
 
     def set_candidate(self, *arguments: Any, **named: Any) -> None:
-        super().set_candidate(*arguments, **named)
-        problem = self.problem
-        self.direction = None
         if self.boxed:
-            wrong = np.flatnonzero(~(problem.u_lower <= problem.u_upper))
-            if len(wrong):
-                raise ValueError(f"{type(self).__name__}: u_lower lies above u_upper, first at control {wrong[0]}")
+            refuse_bad_bounds(self)
+        super().set_candidate(*arguments, **named)
+        self.direction = None
 
     def compute_direction(self, recalculate: bool = True) -> Any:
         """See Solver; gains are in `direction`."""
@@ -75,15 +72,20 @@ class RiccatiSolver(Solver):
         found: tuple[Array, ...] = algorithm.call(self.horizon, inputs, self.direction)
         return found
 
+    def bounded(self) -> Any:
+        """(...) whether bounds of controls hold."""
+        return self.boxed
+
     def room(self) -> tuple[Array, Array]:
         """How far controls may go down and up."""
-        problem, us = self.problem, self.us
-        return np.clip(problem.u_lower - us, -FREE, FREE), np.clip(problem.u_upper - us, -FREE, FREE)
+        problem, us, hold = self.problem, self.us, np.asarray(self.bounded())[..., None, None]
+        below, above = np.where(hold, problem.u_lower - us, -FREE), np.where(hold, problem.u_upper - us, FREE)
+        return np.clip(below, -FREE, FREE), np.clip(above, -FREE, FREE)
 
     def roll(self, lengths: Array) -> Trial:
         """See Solver."""
         found = self.outcome()
-        return self.problem.forward(self.xs, self.us, self.gaps_to_keep(), found.K, found.k, lengths, self.boxed)
+        return self.problem.forward(self.xs, self.us, self.gaps_to_keep(), found.K, found.k, lengths, self.bounded())
 
     def gaps_to_keep(self) -> Array:
         """Of which a rollout keeps 1 - a."""
