@@ -55,7 +55,9 @@ def test_the_slider_shows_the_nearest_frame(viewer: Viewer, seconds: float, fram
     shape = viewer._scene.solids[index].shape
     place = sl.joint_placements(ROBOT, Q[frame])[shape.joint] @ shape.placement
     np.testing.assert_allclose(np.asarray(handle.batched_positions)[0], place[:3, 3], atol=1e-6)
-    np.testing.assert_allclose(viewer._drawn[0].balls.batched_positions[0], sl.center_of_mass(ROBOT, Q[frame]), atol=1e-6)
+    np.testing.assert_allclose(
+        viewer._drawn[0].balls.batched_positions[0], sl.center_of_mass(ROBOT, Q[frame]), atol=1e-6
+    )
 
 
 @pytest.mark.parametrize("frame", [1, 17, 29])
