@@ -159,11 +159,10 @@ def test_a_crowd_is_drawn_coarsely_but_near_by(browser, tmp_path) -> None:
         unseen, far, close = page.evaluate(drawn)
         assert unseen > 0 and 0 < close <= 8 and unseen + far + close == 30
         page.locator("#time").fill("3")
+        scene = view.describe(quadruped(), q)
         for robot in range(30):  # each where it is, whatever instance it is drawn by
-            place = page.evaluate(
-                "robot => new THREE.Vector3().setFromMatrixPosition(parts[0].moved[robot * 13]).toArray()", robot
-            )
-            expected = view.describe(quadruped(), q).placements[robot, 3, 1, :3, 3]
+            place = page.evaluate(f"at.setFromMatrixPosition(parts[0].moved[{robot} * parts[0].bodies]).toArray()")
+            expected = scene.placements[robot, 3, 1, :3, 3]
             np.testing.assert_allclose(place, expected, atol=1e-5)
 
 
@@ -206,6 +205,8 @@ def test_sliders_and_cameras_of_the_viewer(browser) -> None:
         page.get_by_role("slider").nth(1).press("End")
         wait_until(page, lambda now: differing(before, now) > 0.01)
         assert viewer.q[1] == arm.upper_position_limit[1]
+        viewer.look("start")  # at where the robot is now
+        page.wait_for_timeout(500)
         moved = settled(page)
         page.get_by_role("button", name="top").click()
         wait_until(page, lambda now: differing(moved, now) > 0.05)

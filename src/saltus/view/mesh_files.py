@@ -57,7 +57,7 @@ def read_mesh(path: str) -> tuple[list[Part], str]:
             scene = trimesh.load_scene(io.BytesIO(text), file_type="dae", resolver=resolver)
         else:
             scene = trimesh.load_scene(path)
-        parts = [part for part in scene.dump() if isinstance(part, trimesh.Trimesh) and len(part.faces)]
+        parts: list[Any] = [part for part in scene.dump() if isinstance(part, trimesh.Trimesh) and len(part.faces)]
         decides = file.suffix.lower() in WITH_MATERIALS
         found = [Part(creased(part), _color(part), decides and part.visual.defined) for part in parts]
     except Exception as error:
