@@ -11,7 +11,7 @@ the joint is one of them, else before it, or at the universe.
 | `free_nq`, `free_nv` | coordinates and degrees of freedom of the model |
 | `tree_v` | degrees of freedom of the tree |
 | `n_groups`, `n_slots` | groups, slots |
-| `n_pairs`, `n_couples`, `n_others` | pairs at a body: of slots; of a slot and a degree of freedom; of one that closes and another |
+| `n_pairs`, `n_couples`, `n_others` | at a body: pairs of slots; of a slot and a freedom; of one that closes and another |
 """
 
 from __future__ import annotations
