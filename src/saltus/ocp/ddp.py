@@ -82,15 +82,20 @@ class RiccatiSolver(Solver):
         found: tuple[Array, ...] = algorithm.call(self.horizon, inputs, self.direction)
         return found
 
+    def bounded(self) -> Any:
+        """(...) whether bounds of controls hold."""
+        return self.boxed
+
     def room(self) -> tuple[Array, Array]:
         """How far controls may go down and up."""
-        problem, us = self.problem, self.us
-        return np.clip(problem.u_lower - us, -FREE, FREE), np.clip(problem.u_upper - us, -FREE, FREE)
+        problem, us, hold = self.problem, self.us, np.asarray(self.bounded())[..., None, None]
+        below, above = np.where(hold, problem.u_lower - us, -FREE), np.where(hold, problem.u_upper - us, FREE)
+        return np.clip(below, -FREE, FREE), np.clip(above, -FREE, FREE)
 
     def roll(self, lengths: Array) -> Trial:
         """See Solver."""
         found = self.outcome()
-        return self.problem.forward(self.xs, self.us, self.gaps_to_keep(), found.K, found.k, lengths, self.boxed)
+        return self.problem.forward(self.xs, self.us, self.gaps_to_keep(), found.K, found.k, lengths, self.bounded())
 
     def gaps_to_keep(self) -> Array:
         """Of which a rollout keeps 1 - a."""

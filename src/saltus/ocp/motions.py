@@ -4,8 +4,10 @@
 |---|---|
 | `reach` | an arm brings its tool to a place, in a given orientation |
 | `double_pendulum`, `cartpole` | swing up, from hanging to upright, with motors that are too weak to lift |
+| `astronaut` | turns once about in free space, without momentum (astronaut.py) |
+| `walk`, `trot`, `pace`, `bound`, `jump`, `biped_walk` | of the shipped quadruped and humanoid (gaits.py) |
 
-Gaits (gaits.py) are among `MOTIONS` as well. An `Exercise` has all that a solver needs:
+An `Exercise` has all that a solver needs:
 
     sl.FDDP(exercise.problem).solve(exercise.xs, exercise.us)
 
@@ -24,6 +26,7 @@ from saltus.dynamics.frame import frame_placement
 from saltus.model.model import Model
 from saltus.model.robots import load_robot
 from saltus.ocp.activations import Quadratic
+from saltus.ocp.astronaut import astronaut
 from saltus.ocp.box_fddp import BoxFDDP
 from saltus.ocp.exercise import Exercise, from_rest
 from saltus.ocp.gaits import Gait, bound, jump, pace, trot, walk
@@ -125,6 +128,7 @@ MOTIONS: dict[str, Callable[..., Exercise]] = {
     "reach": reach,
     "double_pendulum": double_pendulum,
     "cartpole": cartpole,
+    "astronaut": astronaut,
     "walk": gait(walk, "quadruped"),
     "trot": gait(trot, "quadruped"),
     "pace": gait(pace, "quadruped"),

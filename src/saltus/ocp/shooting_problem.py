@@ -463,7 +463,7 @@ class ShootingProblem:
             np.copyto(old, new, where=here.reshape(*here.shape, *[1] * axes))
 
     def forward(
-        self, xs: Array, us: Array, gaps: Array, K: Array, k: Array, lengths: Array, bounded: bool = False
+        self, xs: Array, us: Array, gaps: Array, K: Array, k: Array, lengths: Array, bounded: Any = False
     ) -> Trial:
         """Rollouts for all `lengths` (A,) at once; one that leaves joints turned more than configurations may be is lost."""
         inputs = self.x0, xs, us, gaps, K, k
