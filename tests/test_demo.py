@@ -88,7 +88,7 @@ def test_without_a_terminal_it_ends_by_itself(tmp_path: Path) -> None:
     assert "http://" not in output
     costs = [float(cost) for cost in re.findall(r"^ +\d+ +([\d.]+) +\S+ +\S+ +[\d.]+$", output, re.MULTILINE)]
     (count,) = re.findall(r"^solved after (\d+) iterations", output, re.MULTILINE)
-    assert len(costs) == int(count) < 40 and costs[-1] < 1e-3 * costs[0]
+    assert len(costs) == int(count) < 40 and costs[-1] < 0.1 * costs[0]
     (up,) = re.findall(r"centre of mass, up +([\d.]+) m", output)
     assert float(up) == pytest.approx(0.15, abs=0.01)
     (share,) = re.findall(r"largest torque +(\d+)% of the limit", output)
