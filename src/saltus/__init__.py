@@ -72,6 +72,7 @@ from saltus.dynamics.centroidal import (
     centroidal_momentum_matrix,
     centroidal_momentum_rate,
 )
+from saltus.dynamics.coriolis import coriolis_matrix
 from saltus.dynamics.crba import crba
 from saltus.dynamics.energy import kinetic_energy, potential_energy
 from saltus.dynamics.frame import (
@@ -92,7 +93,12 @@ from saltus.dynamics.kinematics import (
 )
 from saltus.dynamics.ltl import LTL, ltl, minverse
 from saltus.dynamics.passive import elastic_energy, passive_torques
-from saltus.dynamics.regressor import torque_regressor
+from saltus.dynamics.regressor import (
+    centroidal_momentum_regressor,
+    kinetic_energy_regressor,
+    potential_energy_regressor,
+    torque_regressor,
+)
 from saltus.dynamics.rnea import gravity, nonlinear_effects, rnea
 from saltus.kernel.lending import get_threads, set_threads
 from saltus.model import (
@@ -108,12 +114,14 @@ from saltus.model import (
     ModelError,
     RobotFrames,
     Shape,
+    join_models,
     load_mjcf,
     load_robot,
     load_sdf,
     load_srdf,
     load_urdf,
     random_model,
+    reduce_model,
     robot_frames,
     robot_names,
     save_urdf,
@@ -156,6 +164,7 @@ from saltus.simulation import (
     solve_contacts,
     step_derivatives,
 )
+from saltus.spatial.exponentials import Jexp3, Jexp6, Jlog3, Jlog6, exp3, exp6, log3, log6
 
 __version__ = "0.1.0"
 
@@ -197,6 +206,10 @@ __all__ = [
     "ImpactPhase",
     "Interrupted",
     "InverseDynamics",
+    "Jexp3",
+    "Jexp6",
+    "Jlog3",
+    "Jlog6",
     "Joint",
     "JointKind",
     "JointLock",
@@ -259,14 +272,18 @@ __all__ = [
     "centroidal_momentum_drift",
     "centroidal_momentum_matrix",
     "centroidal_momentum_rate",
+    "centroidal_momentum_regressor",
     "conservation_drift",
     "constraint_drift",
+    "coriolis_matrix",
     "crba",
     "crba_derivatives",
     "difference",
     "difference_jacobians",
     "distance",
     "elastic_energy",
+    "exp3",
+    "exp6",
     "fccqp",
     "find_contacts",
     "forward_kinematics",
@@ -289,6 +306,7 @@ __all__ = [
     "inverse_kinematics",
     "jacobian",
     "jax_function",
+    "join_models",
     "joint_accelerations",
     "joint_jacobian",
     "joint_jacobian_dot",
@@ -297,11 +315,14 @@ __all__ = [
     "jvp",
     "kinematic_trajectory",
     "kinetic_energy",
+    "kinetic_energy_regressor",
     "load_mjcf",
     "load_robot",
     "load_sdf",
     "load_srdf",
     "load_urdf",
+    "log3",
+    "log6",
     "ltl",
     "minverse",
     "model_loops",
@@ -311,9 +332,11 @@ __all__ = [
     "nonlinear_effects_derivatives",
     "passive_torques",
     "potential_energy",
+    "potential_energy_regressor",
     "ramped",
     "random_configuration",
     "random_model",
+    "reduce_model",
     "rnea",
     "rnea_derivatives",
     "robot_frames",

@@ -68,7 +68,7 @@ def test_arrows_of_the_replay_point_along_the_forces(browser, replay: str) -> No
     with opened(browser, replay) as page:
         page.evaluate("play(false); seconds = 7 * dt; draw()")
         matrices = page.evaluate(
-            """[...Array(places).keys()].map((place) => [shafts, heads].map((mesh) => {
+            """[...Array(4).keys()].map((place) => [parts[0].arrows.shafts, parts[0].arrows.heads].map((mesh) => {
               const found = new THREE.Matrix4(); mesh.getMatrixAt(place, found); return found.elements; }))"""
         )
         scale = page.evaluate("0.5 * size") / np.linalg.norm(forces, axis=-1).max()

@@ -44,7 +44,7 @@ class Spec(NamedTuple):
 
     @property
     def configuration(self) -> bool:
-        return self.shape == ("nq",)
+        return self.shape in (("nq",), ("free_q",))
 
     @classmethod
     def parse(cls, name: str, declaration: str) -> Spec:
@@ -122,6 +122,8 @@ class Algorithm:
         self._push: dict[int, dict[int, Any]] = {}
         self.when_coupled: Callable[..., Any] | None = None
         """What to do instead if the model has mimic joints (see model/coupling.py)."""
+        self.coupled: Algorithm | None = None
+        """What runs in its place then, with the same inputs, if there is something that does."""
 
     def call(self, model: Any, inputs: tuple[Any, ...], out: Any = None, on_invalid: str = "raise") -> Any:
         """Run on NumPy or CUDA arrays. One sample of contiguous float64 arrays takes the shortest way there is; once there
@@ -129,6 +131,8 @@ class Algorithm:
 
         on_invalid: "raise", or "mark" for NaN in all outputs of samples whose inputs are not valid (see marking.py).
         """
+        if self.coupled is not None and getattr(model, "coupling", None) is not None:
+            return self.coupled.call(model, inputs, out, on_invalid)
         if on_invalid != "raise":
             from saltus.kernel.marking import call_marking, check_choice
 
@@ -168,6 +172,10 @@ class Algorithm:
         made = Algorithm(self.kernel, self.tables, inputs, outputs, self.work, self.inverts_inertia)
         made.name, made.varies, made.known, made.required = self.name, True, self.known, self.required + 1
         return made
+
+    def take_for_coupled(self, other: Algorithm) -> None:
+        """Another algorithm, with the same inputs, stands in for this one if a model has mimic joints."""
+        self.coupled, other.general, other.name = other, self, self.name
 
     def filled(self, model: Any) -> Filled:
         """What the algorithm's kernels see of a model, in memory."""
