@@ -44,7 +44,7 @@ class Spec(NamedTuple):
 
     @property
     def configuration(self) -> bool:
-        return self.shape in (("nq",), ("free_q",))
+        return self.shape in (("nq",), ("free_nq",))
 
     @classmethod
     def parse(cls, name: str, declaration: str) -> Spec:
