@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -37,3 +40,21 @@ def test_slopes_that_nobody_asks_for_are_not_compiled_ahead() -> None:
     assert {"aba", "constrained_aba", "contact_velocities", "task_velocities"} <= names["slopes"] <= names["one"]
     unasked = {"contact_steps", "whole_body", "reduced_program", "inverse_kinematics", "rnea_vjp", "lqr_forward"}
     assert unasked <= names["one"] and unasked.isdisjoint(names["slopes"])
+
+
+def test_the_clock_compiles_for_processors_of_others(tmp_path: Path) -> None:
+    """LLVM reads no assembly language but that of the machine at hand, and ends the process."""
+    code = f"""
+from pathlib import Path
+from saltus.kernel.warmup import write_packs
+if __name__ == "__main__":
+    write_packs(Path({str(tmp_path)!r}), ["aarch64", "x86-64-v3"], 1, names=["clock"])
+"""
+    file = tmp_path / "write.py"
+    file.write_text(code)
+    paths = {
+        "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
+        "SALTUS_CACHE_DIR": str(tmp_path / "cache"),
+    }
+    subprocess.run([sys.executable, file], env=os.environ | paths, check=True, capture_output=True, timeout=300)
+    assert {each.name for each in tmp_path.glob("*.pack")} == {"aarch64.pack", "x86-64-v3.pack"}
