@@ -130,6 +130,20 @@ from saltus.model.manifold import difference, distance, integrate, interpolate, 
 from saltus.model.manifold_jacobians import difference_jacobians, integrate_jacobians
 from saltus.model.motors import motors_of
 from saltus.model.parameters import inertial_parameters, vary_inertia
+from saltus.ocp import activations, gaits, motions, terms
+from saltus.ocp.box_ddp import BoxDDP
+from saltus.ocp.box_fddp import BoxFDDP
+from saltus.ocp.ddp import DDP
+from saltus.ocp.exercise import Exercise
+from saltus.ocp.fddp import FDDP
+from saltus.ocp.kkt import KKT, BoxKKT
+from saltus.ocp.lqr import LQR
+from saltus.ocp.phases import ImpactPhase, Phase
+from saltus.ocp.problem import OCPResult
+from saltus.ocp.shooting_problem import ShootingProblem
+from saltus.ocp.states import MultibodyState, VectorState
+from saltus.ocp.status import OCPStatus
+from saltus.ocp.unicycle import Unicycle
 from saltus.simulation import (
     ContactImpulses,
     ContactResiduals,
@@ -155,10 +169,17 @@ from saltus.spatial.exponentials import Jexp3, Jexp6, Jlog3, Jlog6, exp3, exp6, 
 __version__ = "0.1.0"
 
 __all__ = [
+    "DDP",
+    "FDDP",
+    "KKT",
+    "LQR",
     "LTL",
     "ABADerivatives",
     "Actuator",
     "Box",
+    "BoxDDP",
+    "BoxFDDP",
+    "BoxKKT",
     "CenterOfMassDerivatives",
     "CenterOfMassTask",
     "CentroidalMomentumDerivatives",
@@ -172,6 +193,7 @@ __all__ = [
     "ContactResiduals",
     "Contacts",
     "Drift",
+    "Exercise",
     "Frame",
     "FrameAccelerationDerivatives",
     "FrameKind",
@@ -181,6 +203,7 @@ __all__ = [
     "HeightField",
     "Impact",
     "ImpactDerivatives",
+    "ImpactPhase",
     "Interrupted",
     "InverseDynamics",
     "Jexp3",
@@ -200,10 +223,14 @@ __all__ = [
     "ModelError",
     "MomentumTask",
     "Motion",
+    "MultibodyState",
+    "OCPResult",
+    "OCPStatus",
     "OperationalSpaceControl",
     "OverTime",
     "PDTargets",
     "ParameterDerivatives",
+    "Phase",
     "PostureTask",
     "Push",
     "QPResiduals",
@@ -217,6 +244,7 @@ __all__ = [
     "RolloutError",
     "Scene",
     "Shape",
+    "ShootingProblem",
     "Simulator",
     "Solution",
     "Stairs",
@@ -229,10 +257,13 @@ __all__ = [
     "TaskSet",
     "Terrain",
     "Trajectory",
+    "Unicycle",
     "UserRows",
+    "VectorState",
     "aba",
     "aba_derivatives",
     "aba_parameter_derivatives",
+    "activations",
     "center_of_mass",
     "center_of_mass_derivatives",
     "center_of_mass_jacobian",
@@ -264,6 +295,7 @@ __all__ = [
     "frame_placements",
     "frame_velocity",
     "frame_velocity_derivatives",
+    "gaits",
     "get_threads",
     "gravity",
     "in_collision",
@@ -294,6 +326,7 @@ __all__ = [
     "ltl",
     "minverse",
     "model_loops",
+    "motions",
     "motors_of",
     "nonlinear_effects",
     "nonlinear_effects_derivatives",
@@ -317,6 +350,7 @@ __all__ = [
     "specialise",
     "step_derivatives",
     "task_rows",
+    "terms",
     "torch_function",
     "torque_regressor",
     "vary_inertia",
