@@ -303,8 +303,10 @@ def test_what_stays_on_the_cpu_of_mimic_joints(monkeypatch: pytest.MonkeyPatch) 
     for name, mimic in (("a", None), ("b", sl.Mimic("a"))):
         builder.add_joint(name, "revolute", mimic=mimic)
         builder.add_body(name, 1.0)
-    with pytest.raises(TypeError, match="^minverse: models with mimic joints run on the CPU, expected NumPy arrays"):
-        sl.minverse(builder.build(), Pretended((1,)))
+    with pytest.raises(
+        TypeError, match="^joint_placements: models with mimic joints run on the CPU, expected NumPy arrays"
+    ):
+        sl.joint_placements(builder.build(), Pretended((1,)))
 
 
 def test_forms() -> None:

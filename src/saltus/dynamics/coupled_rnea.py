@@ -54,7 +54,7 @@ def _coupled_gravity(tree, q, forces, w, tau):
 
 @coupled_algorithm(
     inputs={"q": "free_nq"},
-    outputs={"M": "free_nv free_nv zeroed"},
+    outputs={"M": "free_nv free_nv"},
     work=Layout(nq={"q": None}, **COMPOSITE),
     own_code=LIGHT,
 )
@@ -64,6 +64,8 @@ def _coupled_crba(tree, q, w, M):
     o = zero(q)
     composite = Rigid(o, Vec3(o, o, o), Sym3(o, o, o, o, o, o))
     w.composite[0] = composite
+    for k in range(tree.free_nv * tree.free_nv):  # what is added to is not `zeroed` for each sample
+        st(M, k, o)
     for i in range(tree.nj - 1, 0, -1):
         composite = collect(tree, i, composite, w)
         for k in range(tree.iv[i], tree.end[i]):
