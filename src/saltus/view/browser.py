@@ -18,6 +18,8 @@ from numpy.typing import ArrayLike
 
 from saltus.model.checks import Array
 from saltus.model.model import Model
+from saltus.ocp.problem import OCPResult
+from saltus.ocp.shooting_problem import ShootingProblem
 from saltus.simulation import Motion, Trajectory
 from saltus.view.drawn import SEE_THROUGH, Drawn
 from saltus.view.scene import EXTRAS, FIELD_OF_VIEW, VIEWS, Scene, describe
@@ -28,8 +30,8 @@ SPEEDS = ("0.1x", "0.25x", "0.5x", "1x", "2x", "4x")
 
 
 def show(
-    model: Model | Motion | Scene,
-    q: ArrayLike | Trajectory | None = None,
+    model: Model | Motion | ShootingProblem | Scene,
+    q: ArrayLike | Trajectory | OCPResult | None = None,
     dt: float = 0.02,
     *,
     host: str = "127.0.0.1",
@@ -39,8 +41,8 @@ def show(
 ) -> Viewer:
     """Opens a viewer page and returns at once; the page is at `viewer.url` until `viewer.close()`.
 
-    model: or, without q, what `Simulator.rollout` returns: contacts and terrain are drawn as well; or a scene, of
-        `describe` or `side_by_side`.
+    model: or, without q, what `Simulator.rollout` returns: contacts and terrain are drawn as well; or a `ShootingProblem`,
+        with its `OCPResult` in the place of q, likewise; or a scene, of `describe` or `side_by_side`.
     q: a pose (nq,), a trajectory (T, nq), a batch of trajectories (B, T, nq), or what `rollout` returns; by default the
         model's first reference configuration, or the neutral one if it has none. A pose has sliders for its joints.
     dt: time between frames [s].
@@ -55,15 +57,22 @@ def show(
     ...     viewer.url.startswith("http://127.0.0.1:")
     True
     """
-    if not isinstance(model, (Model, Motion, Scene)):
-        raise TypeError(f"the model is a {type(model).__name__}, expected a saltus.Model, a Motion or a Scene")
+    if not isinstance(model, Model | Motion | ShootingProblem | Scene):
+        raise TypeError(
+            f"the model is a {type(model).__name__}, expected a saltus.Model, a Motion, a ShootingProblem or a Scene"
+        )
     if q is None and isinstance(model, Model):
         q = next(iter(model.reference_configurations.values()), model.neutral())
     _refuse_wrong_address(host, port)
     return Viewer(model, q, scene_of(model, q, dt, **extras), host, port, play, extras)
 
 
-def scene_of(model: Model | Motion | Scene, q: ArrayLike | Trajectory | None, dt: float, **extras: Any) -> Scene:
+def scene_of(
+    model: Model | Motion | ShootingProblem | Scene,
+    q: ArrayLike | Trajectory | OCPResult | None,
+    dt: float,
+    **extras: Any,
+) -> Scene:
     """What `describe` makes of them; a scene is one already."""
     if not isinstance(model, Scene):
         return describe(model, q, dt, **extras)
@@ -79,8 +88,8 @@ class Viewer:
 
     def __init__(
         self,
-        model: Model | Motion | Scene,
-        q: ArrayLike | Trajectory | None,
+        model: Model | Motion | ShootingProblem | Scene,
+        q: ArrayLike | Trajectory | OCPResult | None,
         scene: Scene,
         host: str,
         port: int,
@@ -89,6 +98,8 @@ class Viewer:
     ) -> None:
         import viser
 
+        if isinstance(model, ShootingProblem):
+            model, q = model.model, None  # a plan has no sliders
         self._model = model.simulator.model if isinstance(model, Motion) else model
         self._scene, self._given = scene, extras
         with _silent_rich():

@@ -19,6 +19,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from saltus.model.checks import Array
 from saltus.model.model import Model
+from saltus.ocp.problem import OCPResult
+from saltus.ocp.shooting_problem import ShootingProblem
 from saltus.simulation import Motion, Trajectory
 from saltus.view.browser import scene_of
 from saltus.view.drawn import AXIS_LENGTH, AXIS_WIDTH, SEE_THROUGH
@@ -34,15 +36,15 @@ MOST_EXACT = 1_000_000
 
 def save_replay(
     path: str | Path,
-    model: Model | Motion | Scene,
-    q: ArrayLike | Trajectory | None = None,
+    model: Model | Motion | ShootingProblem | Scene,
+    q: ArrayLike | Trajectory | OCPResult | None = None,
     dt: float = 0.02,
     **extras: Any,
 ) -> Path:
     """Writes the motion `q` (nq,), (T, nq) or (B, T, nq), frames `dt` apart [s], as one HTML file; returns its path.
 
-    model: or, without q, what `Simulator.rollout` returns: contacts and terrain are drawn as well; or a scene, of
-        `describe` or `side_by_side`.
+    model: or, without q, what `Simulator.rollout` returns: contacts and terrain are drawn as well; or a `ShootingProblem`,
+        with its `OCPResult` in the place of q, likewise; or a scene, of `describe` or `side_by_side`.
     q: a `Trajectory` of `rollout` as well. Of two axes the first one is time; `axis="robots"` says that it counts robots.
     extras: terrain, contacts, forces, axes, objects, title and more, as `describe` takes them.
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,10 +24,13 @@ from saltus.dynamics.kinematics import joint_placements
 from saltus.model.checks import Array
 from saltus.model.model import Model
 from saltus.model.parameters import over_time
+from saltus.ocp.problem import OCPResult
+from saltus.ocp.shooting_problem import ShootingProblem
 from saltus.simulation import Motion, Trajectory
 from saltus.view.contacts import Contacts, contacts_of, contacts_of_motion, indices_of
 from saltus.view.held import constraints_in, held_contacts
 from saltus.view.objects import Object, Objects, objects_of
+from saltus.view.plans import contacts_at, plan_of
 from saltus.view.solids import Solid, half_extents, solids_of
 from saltus.view.terrain import Surface, above_floor, floor_of, surfaces_of
 
@@ -145,8 +148,8 @@ class Scene:
 
 
 def describe(
-    model: Model | Motion,
-    q: ArrayLike | Trajectory | None = None,
+    model: Model | Motion | ShootingProblem,
+    q: ArrayLike | Trajectory | OCPResult | None = None,
     dt: float = 0.02,
     *,
     axis: str = TIME,
@@ -164,7 +167,7 @@ def describe(
     solids: tuple[Solid, ...] | None = None,
 ) -> Scene:
     """The scene of a pose `q` (nq,), a trajectory (T, nq) or a batch of trajectories (B, T, nq); of a `Trajectory`; of a
-    `Motion`.
+    `Motion`; or of a `ShootingProblem` and its `OCPResult`, with contacts and forces.
 
     dt: time between frames [s]; of trajectories and motions of a rollout, as near to it as their rows allow.
     axis: what the first axis of a `q` (N, nq) counts, "time" or "robots".
@@ -197,6 +200,14 @@ def describe(
     if step.ndim or not (np.isfinite(step) and step > 0):
         raise ValueError(f"dt is {dt}, expected a positive time in seconds")
     every = 1
+    plan = None
+    if isinstance(model, ShootingProblem):
+        if contacts or forces is not None or active is not None:
+            raise ValueError("a result has its contacts and forces: expected none besides")
+        plan = plan_of(model, cast(OCPResult, q))
+        count = int(plan.t[-1] / float(step) + 1e-9) + 1
+        rows = np.abs(plan.t[:, None] - step * np.arange(count)).argmin(0)  # the nodes next to frames
+        model, q = model.model, plan.q[..., rows, :]
     if motion is not None:
         if q is not None or contacts or forces is not None or active is not None:
             raise ValueError("a motion has its configurations, contacts and forces: expected none besides")
@@ -224,7 +235,9 @@ def describe(
     if axis == ROBOTS and q.ndim == 2:
         q, forces, active = q[:, None], _still(forces, len(q)), _still(active, len(q))
     q = q.reshape((1,) * (3 - q.ndim) + q.shape)
-    if motion is None:
+    if plan is not None:
+        touching = contacts_at(plan, rows)
+    elif motion is None:
         touching = _touching(model, q, contacts, forces, active, normals, friction)
     else:
         touching = contacts_of_motion(motion, q, every)
