@@ -165,8 +165,8 @@ PICTURES = {
     "walk-biped": Picture(partial(walking, "biped", 8.0, 0.5), (1200, 460), (0.4, -1.0, 0.2), 0.6),
     "trot": Picture(trotting, (1200, 460), (0.3, -1.0, 0.4), 0.6),
     "one-foot": Picture(on_one_foot, (900, 560), (1.0, -0.5, 0.2), 0.95),
-    "jump": Picture(jumping, (1200, 460), (0.15, -1.0, 0.2), 0.5),
-    "astronaut": Picture(turning, (1200, 460), (1.0, 0.0, 0.15), 0.6),
+    "jump": Picture(jumping, (1200, 460), (0.15, -1.0, 0.2), 0.42),
+    "astronaut": Picture(turning, (1200, 400), (1.0, 0.0, 0.1), 0.36),
     "pile": Picture(piled, (900, 560), (0.75, -1.0, 0.75), 0.8, (0.0, 0.0, 0.15)),
 }
 
