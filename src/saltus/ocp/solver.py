@@ -120,6 +120,13 @@ class Solver:
         self.trial: Trial | None = None
         self.expansion: Expansion | None = None
 
+    def __getattr__(self, name: str) -> Any:
+        if name in ("iterate", "batch", "running", "preg", "xs", "us", "cost"):
+            raise AttributeError(
+                f"{type(self).__name__}: there is no candidate yet, expected set_candidate or solve before"
+            )
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "lock"}  # locks cannot travel
 
@@ -270,7 +277,8 @@ class Solver:
         """Iterate until it has converged. `xs`, `us`, `feasible`: see `set_candidate`. `verbose`: print a line an iteration.
 
         out: the last result of this solver, if nobody needs it any more: the new one takes its memory, that of gains and
-        value functions.
+            value functions.
+
         Ctrl-C ends it after the iteration's part that is being computed; the result is the last iterate.
         """
         if not self.lock.acquire(blocking=False):
