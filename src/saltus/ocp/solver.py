@@ -491,9 +491,10 @@ class Solver:
     def find_culprits(self) -> None:
         """Of problems that found no end: what costs most."""
         self.stuck = (self.culprits < 0) & np.isin(self.statuses, (OCPStatus.MAX_ITERATIONS, OCPStatus.REGULARISATION))
-        if self.stuck.any() and self.counts.max() >= FEW:
+        asked = self.stuck & ((self.statuses == OCPStatus.REGULARISATION) | (self.counts >= FEW))
+        if asked.any():
             costs = self.problem.calc(self.xs, self.us).costs
-            self.culprits = np.where(self.stuck, costs.argmax(-1), self.culprits)
+            self.culprits = np.where(asked, costs.argmax(-1), self.culprits)
 
 
 def checked_options(defaults: Options, given: dict[str, Any], solver: str) -> Options:
