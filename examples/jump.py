@@ -44,7 +44,9 @@ def show_iteration(solver: Any) -> None:
 def solve(exercise: sl.Exercise) -> sl.OCPResult:
     """From standing still."""
     problem = exercise.problem
-    OUT.print(f"[bold]{exercise.title}[/bold]: {problem.T} nodes, {problem.nu} motors, {len(problem.terms.terms)} terms")
+    OUT.print(
+        f"[bold]{exercise.title}[/bold]: {problem.T} nodes, {problem.nu} motors, {len(problem.terms.terms)} terms"
+    )
     OUT.print(f"[dim]{'iter':>4} {'cost':>15} {'to be gained':>14} {'gap':>12} {'step':>8}[/]")
     solver = exercise.solver(problem, callbacks=[show_iteration])
     start = time.perf_counter()
