@@ -4,8 +4,8 @@
     python examples/jump.py --no-view        the same without the viewer
     python examples/jump.py --length 0.5     further
 
-Nothing says how to jump: phases of contacts, where feet come down, and how high the centre of mass goes. Motors keep to their
-limits. Files go to the folder `demo`. The viewer opens if somebody sits at a terminal, and waits for him.
+Nothing says how to jump: only which feet touch when, where they come down, and how high the centre of mass goes. Motors keep
+to their limits. Files go to the folder `demo`. The viewer opens if somebody sits at a terminal, and waits for him.
 """
 
 from __future__ import annotations
@@ -34,11 +34,10 @@ PLOTS = {
 
 def show_iteration(solver: Any) -> None:
     """A line, as soon as it is done."""
-    moved = "[green]" if solver.length > 0.5 else "[yellow]"
-    OUT.print(
-        f"{solver.iteration:4d} {float(solver.cost):15.5f} {float(solver.stop):14.2e} {np.abs(solver.iterate.gaps).max():12.1e}"
-        f" {moved}{float(solver.length):8.3f}[/]"
-    )
+    gap, length = np.abs(solver.iterate.gaps).max(), float(solver.length)
+    colour = "green" if length > 0.5 else "yellow"
+    row = f"{solver.iteration:4d} {float(solver.cost):15.5f} {float(solver.stop):14.2e} {gap:12.1e}"
+    OUT.print(f"{row} [{colour}]{length:8.3f}[/]")
 
 
 def solve(exercise: sl.Exercise) -> sl.OCPResult:

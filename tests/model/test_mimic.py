@@ -6,14 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import pinocchio as pin
 import pytest
 
 import saltus as sl
 from saltus.model.coupled_tables import Slots
 from tests import oracles
 from tests.closeness import assert_close, with_rounding
-from tests.model.robots import ROBOTS
+from tests.model.hands import HANDS, load_hands, random_coupled, system_in_pinocchio
 
 
 def gripper() -> sl.Model:
@@ -72,26 +71,6 @@ def test_agrees_with_the_oracle(name: str) -> None:
     assert np.abs(ours - theirs).max() <= 1e-11 * np.abs(theirs).max()
 
 
-def random_coupled(seed: int) -> sl.Model:
-    """A tree with joints of many kinds, most of those with an axis followers of others, wherever in the tree."""
-    rng = np.random.default_rng(seed)
-    builder, primaries = sl.ModelBuilder(f"coupled_{seed}"), dict[str, list[str]](turning=[], other=[])
-    for k in range(int(rng.integers(4, 14))):
-        kinds = ["revolute", "prismatic", "continuous", "spherical", "free_flyer"]
-        kind = str(rng.choice(kinds, p=[0.5, 0.2, 0.1, 0.1, 0.1]))
-        able, mimic = primaries["turning" if kind == "continuous" else "other"], None
-        if kind in kinds[:3] and able and rng.random() < 0.6:
-            mimic = sl.Mimic(str(rng.choice(able)), float(rng.normal()), float(rng.normal()))
-        elif kind in kinds[:3]:
-            able.append(f"j{k}")
-        parent = int(rng.integers(0, k + 1))
-        rotor = {} if mimic else {"armature": 0.1}
-        place = sl.exp6(rng.normal(size=6))
-        joint = builder.add_joint(f"j{k}", kind, parent, place, rng.normal(size=3), mimic=mimic, **rotor)
-        builder.add_body(joint, 1.0, rng.normal(size=3) * 0.1, np.diag([0.3, 0.4, 0.5]))
-    return builder.build()
-
-
 COUPLED = [model for model in map(random_coupled, range(25)) if model.coupling]
 
 
@@ -127,38 +106,13 @@ def test_slots() -> None:
     assert min(closed_at_world, closed_across, closed_within, nested) >= 5
 
 
-HANDS = {
-    "tiago_pro_description/robots/tiago_pro.urdf": False,
-    "baxter_description/urdf/baxter.urdf": False,
-    "talos_data/robots/talos_full_v2.urdf": True,  # here and in Romeo joints follow later ones, which Pinocchio refuses
-    "romeo_description/urdf/romeo.urdf": True,
-}
-
-
-def in_pinocchio(path: str, model: sl.Model, q: Any, v: Any) -> tuple[Any, Any]:
-    """Inertia matrix and torques of nonlinear effects by Pinocchio, of its own mimic joints where it can have them, else of
-    its tree. Rotors are ours."""
-    base = (pin.JointModelFreeFlyer(),) if HANDS[path] else ()
-    try:
-        peer = pin.buildModelFromUrdf(str(ROBOTS / path), *base, mimic=True)
-        G, rotors = np.eye(model.nv), model.armature
-    except ValueError:
-        assert model.coupling
-        peer = pin.buildModelFromUrdf(str(ROBOTS / path), *base)
-        G, rotors = model.coupling.G, model.coupling.tree.armature
-        q, v = model.coupling.expand_configuration(model, q), G @ v
-    data, peer.armature = peer.createData(), rotors
-    M, b = pin.crba(peer, data, q), pin.rnea(peer, data, q, v, np.zeros(peer.nv))
-    return G.T @ (np.triu(M) + np.triu(M, 1).T) @ G, G.T @ b
-
-
 @pytest.mark.parametrize("path", HANDS, ids=lambda path: path.rpartition("/")[2][:-5])
 def test_hands_against_pinocchio(path: str) -> None:
     """Its `aba` knows no mimic joints: its inertia matrix and inverse dynamics do."""
-    model = sl.load_urdf(ROBOTS / path, floating_base=HANDS[path], mimic=True).with_armature(0.01)
+    model = load_hands(path)
     rng, q = np.random.default_rng(0), sl.random_configuration(model, 1)
     v, tau = rng.normal(size=(2, model.nv))
-    M, b = in_pinocchio(path, model, q, v)
+    M, b = system_in_pinocchio(path, model, q, v)[:2]
     assert_close(sl.crba(model, q), M, 1e-11)
     assert_close(sl.nonlinear_effects(model, q, v), b, 1e-10)
     right = np.linalg.solve(M, tau - b)

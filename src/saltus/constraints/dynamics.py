@@ -13,6 +13,7 @@ import numpy as np
 from saltus.arrays import Array, ArrayLike, OnInvalid, on_gpu
 from saltus.constraints.constrained_aba import _constrained_aba
 from saltus.constraints.constraint import Constraint
+from saltus.constraints.coupled import _coupled_impact, _coupled_prox_ltl, _coupled_system
 from saltus.constraints.impact import Impact, _impact
 from saltus.constraints.inverse_dynamics import InverseDynamics, _inverse_dynamics
 from saltus.constraints.kkt import solve_kkt
@@ -68,6 +69,8 @@ TREES_ONLY = {"constrained_aba", "prox_pv"}
 TAKE_ROWS = {"prox_ltl", "prox_ltls", "kkt"}
 """Methods that take rows given by users."""
 
+TAKE_COUPLED = {"prox_ltl", "kkt"}
+"""Methods for robots with mimic joints."""
 
 RELATIVE_MU = {DOUBLE: 1e-7, SINGLE: 1e-4}
 """The default mu, by a typical entry of the Delassus matrix (scale.py)."""
@@ -81,6 +84,10 @@ MOST_AMPLIFIED = 300.0
 DOUBLE_ONLY = {"prox_ltl", "prox_ltls", "prox_pv", "kkt"}
 """Methods that form a matrix, of inertias or of Delassus, whose condition takes more digits than single precision has: they
 compute in double."""
+
+_prox_ltl.take_for_coupled(_coupled_prox_ltl)
+_impact.take_for_coupled(_coupled_impact)
+_constrained_system.take_for_coupled(_coupled_system)
 
 
 class _Solved(NamedTuple):
@@ -121,6 +128,11 @@ class ConstrainedDynamics:
         if loops and solver in TREES_ONLY:
             rest = ", ".join(set(METHODS) - TREES_ONLY)
             raise ModelError(f"method {method!r} is for contacts; {loops[0]!r} ties two bodies, expected one of {rest}")
+        if model.coupling is not None and solver not in TAKE_COUPLED:
+            raise ModelError(
+                f"method {method!r} knows no mimic joints, which model {model.name!r} has, expected one of "
+                f"{', '.join(sorted(TAKE_COUPLED))}"
+            )
         given = [constraint.name for constraint in constraints if constraint.dofs]
         if given and solver not in TAKE_ROWS:
             rest = ", ".join(sorted(TAKE_ROWS))

@@ -37,21 +37,21 @@ WORK = Layout(
     tree_v={"v": None},
     nj={"turn": Vec2, "velocity": Motion, "bias": Motion, "force": Force, "inertia": Sym6, "jump": Motion},
     nv={"gain": Force, "free_rate": None},
-    ns={"column": Force, "torque": None},
-    nss={"cross": None},
-    ng={"group_gain": Force, "group_rate": None, "rate": None},
-    nks={"couple": None},
-    nso={"other": None},
+    n_slots={"column": Force, "torque": None},
+    n_pairs={"cross": None},
+    n_groups={"group_gain": Force, "group_rate": None, "rate": None},
+    n_couples={"couple": None},
+    n_others={"other": None},
 )
 
 
 @kernel
 def clear_slots(tree, o, w):
-    for s in range(tree.ns):
+    for s in range(tree.n_slots):
         w.column[s], w.torque[s] = Force(Vec3(o, o, o), Vec3(o, o, o)), o
-    for s in range(tree.nss):
+    for s in range(tree.n_pairs):
         w.cross[s] = o
-    for g in range(tree.ng):
+    for g in range(tree.n_groups):
         w.rate[g] = o
 
 
@@ -163,8 +163,8 @@ def find_rates(tree, i, jump, w):
 
 
 @coupled_algorithm(
-    inputs={"q": "free_q", "v": "free_v", "tau": "free_v", "forces": "nj 6 optional"},
-    outputs={"a": "free_v"},
+    inputs={"q": "free_nq", "v": "free_nv", "tau": "free_nv", "forces": "nj 6 optional"},
+    outputs={"a": "free_nv"},
     work=WORK,
     inverts_inertia=True,
     own_code=HEAVY,

@@ -44,7 +44,7 @@ class Spec(NamedTuple):
 
     @property
     def configuration(self) -> bool:
-        return self.shape in (("nq",), ("free_q",))
+        return self.shape in (("nq",), ("free_nq",))
 
     @classmethod
     def parse(cls, name: str, declaration: str) -> Spec:
@@ -89,6 +89,7 @@ class Algorithm:
         inverts_inertia: bool = False,
         own_code: int = 0,
         double_only: bool = False,
+        sloped: bool = True,
         unchecked: int = 0,
     ) -> None:
         self.kernel, self.tables = mark_kernel(kernel), tables
@@ -115,6 +116,8 @@ class Algorithm:
         """The tables that its code is compiled for; None: for those of any model."""
         self.double_only = double_only
         """Whether what is given in single precision is computed in double: nothing else is compiled ahead."""
+        self.sloped = sloped
+        """Whether a public function asks for its slopes along directions: otherwise none are compiled ahead."""
         self.inverts_inertia = inverts_inertia
         """Whether it divides by inertias, so that models with joints that have none are refused."""
         self.quick_push: Callable[..., Any] = decline
@@ -290,12 +293,15 @@ def declare(
     inverts_inertia: bool = False,
     own_code: int = 0,
     double_only: bool = False,
+    sloped: bool = True,
     unchecked: int = 0,
 ) -> Callable[[Callable[..., Any]], Algorithm]:
     """The decorator that makes an algorithm of a kernel (tree, *inputs, workspace, *outputs)."""
 
     def decorate(kernel: Callable[..., Any]) -> Algorithm:
-        made = Algorithm(kernel, tables, inputs, outputs, work, inverts_inertia, own_code, double_only, unchecked)
+        made = Algorithm(
+            kernel, tables, inputs, outputs, work, inverts_inertia, own_code, double_only, sloped, unchecked
+        )
         ALGORITHMS.append(made)
         return made
 

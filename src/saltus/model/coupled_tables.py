@@ -8,10 +8,10 @@ the joint is one of them, else before it, or at the universe.
 
 | sizes | |
 |---|---|
-| `free_q`, `free_v` | coordinates and degrees of freedom of the model |
-| `tree_v`, `tree_v3` | of the tree, and three times as many |
-| `ng`, `ns` | groups, slots |
-| `nss`, `nks`, `nso` | pairs at one body: of slots, of a slot and a degree of freedom, of a slot that closes and a slot |
+| `free_nq`, `free_nv` | coordinates and degrees of freedom of the model |
+| `tree_v` | degrees of freedom of the tree |
+| `n_groups`, `n_slots` | groups, slots |
+| `n_pairs`, `n_couples`, `n_others` | at a body: pairs of slots; of a slot and a freedom; of one that closes and another |
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from saltus.kernel import Configurations, Layout, Part, Tables, atan2, declare, kernel, ld, sincos, st, zero
 from saltus.model.joint_kernels import CONTINUOUS, joint_defects
-from saltus.model.tree import TREE, explain, extent, neutral, not_allowed
+from saltus.model.tree import TREE, explain, extent, not_allowed
 from saltus.spatial.algebra import Vec2
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 INTS = Layout(
     nj=dict.fromkeys(("first_q", "width", "follows", "first_slot", "slots", "first_pair")),
     nv=dict.fromkeys(("free", "slot", "closes", "first_couple")),
-    ns=dict.fromkeys(("upper", "group", "closed_first", "first_other")),
+    n_slots=dict.fromkeys(("upper", "group", "closed_first", "first_other")),
 )
 """`first_q`: the first coordinate of a joint, its primary's if it follows one; `width`: how many it has; `free`: the model's
 degree of freedom that moves one of the tree. `slot`: of its group, or -1; `closes`: the group closes with it. `upper`: the
@@ -79,20 +79,33 @@ class Slots:
     def sizes(self) -> dict[str, int]:
         counts = [len(each) for each in self.of_body]
         others = sum(len(closing) * n for closing, n in zip(self.closing, counts, strict=True))
-        return {"ng": len(self.groups), "ns": sum(counts), "nss": sum(n * n for n in counts), "nso": others}
+        return {
+            "n_groups": len(self.groups),
+            "n_slots": sum(counts),
+            "n_pairs": sum(n * n for n in counts),
+            "n_others": others,
+        }
 
 
 def couples(model: Model, slots: Slots) -> int:
     return sum(joint.kind.nv * len(each) for joint, each in zip(model.joints, slots.of_body, strict=True))
 
 
-def measure(model: Model) -> Mapping[str, int]:
+def robot_of(model: Any) -> Model:
+    """The robot itself, where it is one with constraints."""
+    robot: Model = getattr(model, "robot", model)
+    return robot
+
+
+def measure(model: Any) -> Mapping[str, int]:
+    model = robot_of(model)
     slots, nv = Slots(model), sum(joint.kind.nv for joint in model.joints)
-    sizes = {"free_q": model.nq, "free_v": model.nv, "tree_v": nv, "tree_v3": 3 * nv}
-    return sizes | slots.sizes | {"nks": couples(model, slots)}
+    sizes = {"free_nq": model.nq, "free_nv": model.nv, "tree_v": nv}
+    return sizes | slots.sizes | {"n_couples": couples(model, slots)}
 
 
-def fill(model: Model, ints: Any, reals: Any) -> None:
+def fill(model: Any, ints: Any, reals: Any) -> None:
+    model = robot_of(model)
     slots = Slots(model)
     pair = couple = other = k = 0
     for i, joint in enumerate(model.joints):
@@ -151,14 +164,15 @@ def expand(tree, v, whole):
 @kernel
 def contract(tree, whole, tau):
     """The torques of the model, from those of the tree: G^T tau."""
-    for k in range(tree.free_v):
+    for k in range(tree.free_nv):
         st(tau, k, zero(tau))
     for k in range(tree.nv):
         st(tau, tree.free[k], ld(tau, tree.free[k]) + tree.ratio[k] * ld(whole, k))
 
 
-SIZES = ("free_q", "free_v", "tree_v", "tree_v3", "ng", "ns", "nss", "nks", "nso")
+SIZES = ("free_nq", "free_nv", "tree_v", "n_groups", "n_slots", "n_pairs", "n_couples", "n_others")
 COUPLED = Part(SIZES, INTS, REALS, measure, fill, couples=True)
-TABLES = Tables([TREE, COUPLED], Configurations(free_defects, explain, not_allowed, neutral), extent)
+CONFIGURATIONS = Configurations(free_defects, explain, not_allowed, lambda model: robot_of(model).neutral())
+TABLES = Tables([TREE, COUPLED], CONFIGURATIONS, extent)
 coupled_algorithm = partial(declare, TABLES)
 """The decorator of what stands in the place of an algorithm for models with mimic joints (`Algorithm.coupled`)."""

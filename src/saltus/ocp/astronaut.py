@@ -15,7 +15,7 @@ Reference: R. Budhiraja, Multi-body locomotion (2019), section 3.4.2; Y. Nakamur
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -83,7 +83,7 @@ def astronaut_model() -> Model:
 def add_limb(builder: ModelBuilder, trunk: int, name: str, limb: Limb, sign: float) -> None:
     x, y, z = limb.place
     roll = sorted((sign * limb.lower[1], sign * limb.upper[1]))
-    given = {"effort_limit": limb.effort, "velocity_limit": 8.0}
+    given: dict[str, Any] = {"effort_limit": limb.effort, "velocity_limit": 8.0}
     pitched = builder.add_joint(
         f"{name}_pitch", "revolute", trunk, at(x, sign * y, z), (0, 1, 0), lower=limb.lower[0], upper=limb.upper[0], **given
     )  # fmt: skip

@@ -17,7 +17,7 @@ import numpy as np
 from saltus.arrays import Array
 from saltus.ocp.euler_structure import _euler_backward, _euler_box_backward
 from saltus.ocp.horizon import Horizon
-from saltus.ocp.problem import Expansion, Trial
+from saltus.ocp.problem import Expansion, OCPResult, Trial
 from saltus.ocp.riccati import _backward, _box_backward
 from saltus.ocp.solver import Direction, Solver, refuse_bad_bounds
 from saltus.ocp.vector_problem import FREE
@@ -34,13 +34,23 @@ class RiccatiSolver(Solver):
     """Whether controls stay within `u_lower` and `u_upper`."""
 
     direction: Direction | None = None
+    last: Direction | None = None
+    """That of the solution before, whose memory is its result's."""
     horizon: Horizon | None = None
 
     def set_candidate(self, *arguments: Any, **named: Any) -> None:
         if self.boxed:
             refuse_bad_bounds(self)
         super().set_candidate(*arguments, **named)
-        self.direction = None
+        self.last, self.direction = self.direction, None
+
+    def take_memory(self, result: OCPResult | None) -> None:
+        """See Solver."""
+        last, self.last = self.last, None
+        if result is not None and last is not None and last.K is result.K and last.K.shape[:-3] == self.batch:
+            for array in last:
+                array.fill(0.0)  # there is no direction yet
+            self.direction = last
 
     def compute_direction(self, recalculate: bool = True) -> Any:
         """See Solver; gains are in `direction`."""

@@ -38,7 +38,6 @@ from saltus.model.robots import robot_frames
 from saltus.ocp.activations import Barrier, Quadratic
 from saltus.ocp.box_fddp import BoxFDDP
 from saltus.ocp.exercise import Exercise, from_rest
-from saltus.ocp.fddp import FDDP
 from saltus.ocp.phases import ImpactPhase, Phase
 from saltus.ocp.shooting_problem import ShootingProblem
 from saltus.ocp.solver import Solver
@@ -116,7 +115,7 @@ class Gait:
     """Time of each [s]."""
     friction: float = 0.7
     weights: Weights = USUAL
-    solver: type[Solver] = FDDP
+    solver: type[Solver] = BoxFDDP
 
     def problem(self, q0: ArrayLike | None = None, dt: float = 1e-2) -> ShootingProblem:
         """From rest at q0 (nq), by default the robot's standing pose."""
@@ -340,7 +339,7 @@ def bound(
 ) -> Gait:
     """Front feet together, then hind feet. For what is given, see `walk`."""
     own = feet_of(robot, feet, (4,))
-    return strided("bounds", robot, own, BOUND, (0.05, 0.25), steps, length, height, **{"solver": BoxFDDP} | options)
+    return strided("bounds", robot, own, BOUND, (0.05, 0.25), steps, length, height, **options)
 
 
 def jump(robot: Model, length: float = 0.3, height: float = 0.15, *, feet: Feet = None, **options: Any) -> Gait:
@@ -353,7 +352,7 @@ def jump(robot: Model, length: float = 0.3, height: float = 0.15, *, feet: Feet 
         raise ModelError(f"gait of {robot.name!r}: its height is {height}, expected a jump of more than 0 m")
     flight = 2.0 * np.sqrt(2.0 * height / weight_of(robot) * robot.total_mass)
     swings = (Swing(tuple(range(len(own))), length),)
-    given: dict[str, Any] = {"stance": 0.3, "swing": float(flight), "solver": BoxFDDP} | options
+    given: dict[str, Any] = {"stance": 0.3, "swing": float(flight)} | options
     return Gait("jumps", robot, own, swings, height, **given)
 
 

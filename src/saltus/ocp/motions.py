@@ -115,13 +115,13 @@ def reach(
     return from_rest(f"{robot.name} reaches", problem)
 
 
-def gait(make: Callable[[Model], Gait], name: str) -> Callable[..., Exercise]:
-    """A gait as it is by default, of the robot of this name, or of another one."""
+def gait(make: Callable[[Model], Gait], usual: str) -> Callable[..., Exercise]:
+    """A gait as it is by default, of a robot or the usual one."""
 
-    def motion(robot: Model | None = None) -> Exercise:
-        return make(robot or load_robot(name)).exercise()
+    def found(robot: Model | None = None) -> Exercise:
+        return make(robot or load_robot(usual)).exercise()
 
-    return motion
+    return found
 
 
 MOTIONS: dict[str, Callable[..., Exercise]] = {

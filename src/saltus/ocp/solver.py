@@ -231,6 +231,9 @@ class Solver:
         """Gains and value function for the result."""
         raise NotImplementedError
 
+    def take_memory(self, result: OCPResult | None) -> None:
+        """That of the last result, if there is one to be had."""
+
     # ---------------------------------------------------------------------------------------------------- single strokes
 
     def try_step(self, length: float = 1.0) -> Any:
@@ -262,15 +265,18 @@ class Solver:
         feasible: bool = False,
         regularisation: float | None = None,
         verbose: bool = False,
+        out: OCPResult | None = None,
     ) -> OCPResult:
         """Iterate until it has converged. `xs`, `us`, `feasible`: see `set_candidate`. `verbose`: print a line an iteration.
 
+        out: the last result of this solver, if nobody needs it any more: the new one takes its memory, that of gains and
+        value functions.
         Ctrl-C ends it after the iteration's part that is being computed; the result is the last iterate.
         """
         if not self.lock.acquire(blocking=False):
             raise RuntimeError(f"{type(self).__name__}: it is solving already, expected a solver for each thread")
         try:
-            return self.iterated(xs, us, max_iterations, feasible, regularisation, verbose)
+            return self.iterated(xs, us, max_iterations, feasible, regularisation, verbose, out)
         finally:
             self.lock.release()
 
@@ -282,6 +288,7 @@ class Solver:
         feasible: bool,
         regularisation: float | None,
         verbose: bool,
+        out: OCPResult | None,
     ) -> OCPResult:
         """See `solve`."""
         most = whole_number(max_iterations, f"{type(self).__name__}: max_iterations")
@@ -289,6 +296,7 @@ class Solver:
             raise ValueError(f"{type(self).__name__}: max_iterations is {most}, expected none or more")
         rows: list[tuple[Any, ...]] = []
         self.set_candidate(xs, us, feasible)
+        self.take_memory(out)
         if regularisation is not None:
             if not (isinstance(regularisation, Real) and 0.0 <= regularisation < np.inf):
                 raise ValueError(

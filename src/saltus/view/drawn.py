@@ -170,7 +170,10 @@ class Drawn:
             for k, (_, _, color) in enumerate(objects.arrows)
         ]
         self.labels = [
-            [self.page.add_label(f"{self.name}/label_{k}_{place}", text) for place in range(places)]
+            [
+                self.page.add_label(f"{self.name}/label_{k}_{place}", text, anchor="bottom-center")
+                for place in range(places)
+            ]
             for k, (text, _) in enumerate(objects.labels)
         ]
         labels = [label for row in self.labels for label in row]

@@ -2,6 +2,9 @@
 
 A part with a texture has the mean of it, where the texture is on the part. A texture of a COLLADA file (.dae) that leads
 nowhere, as many do, would cost the parts that wear it: it is replaced by a colour before trimesh reads the file.
+
+Formats that are made to hold materials (COLLADA, glTF) say how their parts look, whatever the file of the robot says, as
+RViz has it; of the others, which may have a colour by accident, it is the other way round.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ from saltus.model.safe_xml import read_xml
 from saltus.model.shapes import DEFAULT_COLOR
 
 CREASE = np.radians(30.0)  # edges sharper than this are drawn sharp
+WITH_MATERIALS = (".dae", ".gltf", ".glb")
 GREY = (0.5, 0.5, 0.5)  # of a texture of which nothing is known
 
 
@@ -33,6 +37,7 @@ class Mesh(NamedTuple):
 class Part(NamedTuple):
     mesh: Mesh
     color: Array  # (4,) red, green, blue, opacity
+    decided: bool  # whether it has this colour, whatever the robot's file says
 
 
 def read_mesh(path: str) -> tuple[list[Part], str]:
@@ -52,8 +57,9 @@ def read_mesh(path: str) -> tuple[list[Part], str]:
             scene = trimesh.load_scene(io.BytesIO(text), file_type="dae", resolver=resolver)
         else:
             scene = trimesh.load_scene(path)
-        parts = [part for part in scene.dump() if isinstance(part, trimesh.Trimesh) and len(part.faces)]
-        found = [Part(creased(part), _color(part)) for part in parts]
+        parts: list[Any] = [part for part in scene.dump() if isinstance(part, trimesh.Trimesh) and len(part.faces)]
+        decides = file.suffix.lower() in WITH_MATERIALS
+        found = [Part(creased(part), _color(part), decides and part.visual.defined) for part in parts]
     except Exception as error:
         return [], str(error) or type(error).__name__
     if not found:

@@ -129,10 +129,10 @@ def _carriers(model: Model, path: str) -> str:
 
 
 def _solid(shape: Shape, part: Part) -> Solid:
-    """A part of a mesh file, scaled as the shape says, in the shape's colour, or its own where the shape was given none."""
-    mesh, color = part
+    """A part of a mesh file, scaled as the shape says, in its own colour if that counts, or the shape was given none."""
+    mesh, color, decided = part
     faces = mesh.faces[:, ::-1] if np.prod(shape.size) < 0 else mesh.faces  # a mirror turns triangles inside out
-    own = np.allclose(shape.color, DEFAULT_COLOR)
+    own = decided or np.allclose(shape.color, DEFAULT_COLOR)
     return Solid(replace(shape, color=color if own else shape.color), Mesh(mesh.vertices * shape.size, faces))
 
 
