@@ -1,8 +1,8 @@
 """All motions that saltus knows by name, found by optimal control one after the other, as a table and as replays.
 
-    python examples/motions.py                 all of them; replays in the folder `demo`
-    python examples/motions.py trot astronaut  some of them
-    python examples/motions.py trot --robot anymal   of another robot, where the motion is not bound to one
+python examples/motions.py                 all of them; replays in the folder `demo`
+python examples/motions.py trot astronaut  some of them
+python examples/motions.py trot --robot anymal   of another robot, where the motion is not bound to one
 """
 
 from __future__ import annotations
@@ -51,7 +51,9 @@ def main(names: list[str], robot: str | None, folder: Path) -> None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="Motions by optimal control.")
-    parser.add_argument("names", nargs="*", default=list(sl.motions.MOTIONS), help=f"of {', '.join(sl.motions.MOTIONS)}")
+    parser.add_argument(
+        "names", nargs="*", default=list(sl.motions.MOTIONS), help=f"of {', '.join(sl.motions.MOTIONS)}"
+    )
     parser.add_argument("--robot", help="another one")
     parser.add_argument("--folder", type=Path, default=Path("demo"), help="where files go")
     main(**vars(parser.parse_args()))
