@@ -57,6 +57,19 @@ def test_page_has_code(name: str) -> None:
     assert code_of(DOCS / f"{name}.md").count("assert ") >= 4
 
 
+def test_the_cookbook_has_problems_scripts_and_pictures() -> None:
+    from tools.cookbook import PAGES as DRAWN
+
+    pages = {page.stem: page for page in (DOCS / "cookbook").glob("*.md") if page.stem != "index"}
+    assert set(DRAWN) == set(pages)
+    index = (DOCS / "cookbook" / "index.md").read_text()
+    for name, page in pages.items():
+        assert f"({name}.md)" in index and f"\n{name}\n" in index, f"{name} is not in the table and in the toctree"
+        assert (DOCS / "figures" / f"cookbook-{name}.png").exists(), f"no picture: python -m tools.cookbook {name}"
+        assert f"../figures/cookbook-{name}.png" in page.read_text()
+        assert code_of(page).count("assert ") >= 2 and "\n## For your own robot\n" in page.read_text(), name
+
+
 def test_readme_names_everything_that_computes() -> None:
     told = set(re.findall(r"\w+", (ROOT / "README.md").read_text()))
     functions = {name for name in sl.__all__ if inspect.isfunction(getattr(sl, name))}

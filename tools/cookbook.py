@@ -120,6 +120,21 @@ def walking_controller(page: dict[str, Any], left: Axes, right: Axes) -> None:
     right.legend(ncol=4, fontsize=7, loc="upper center")
 
 
+def optimal_jump(page: dict[str, Any], left: Axes, right: Axes) -> None:
+    times, center, feet, air = page["times"], page["center"], page["feet"], page["air"]
+    names = [foot.frame[:2] for foot in page["gait"].feet[:2]]  # those on the right do the same
+    left.plot(center[:, 0], center[:, 2], color="k", label="centre of mass")
+    spent = np.diff(times) > 0  # impacts take no time
+    for k, name in enumerate(names):
+        left.plot(feet[k, :, 0], feet[k, :, 2], label=name)
+        right.plot(times[:-1][spent], page["forces"][spent, k, 2], color=f"C{k}", label=name)
+    left.set(xlabel="x [m]", ylabel="z [m]", aspect="equal", ylim=(-0.05, 0.85))
+    left.legend(fontsize=7, loc="upper right", ncol=3)
+    right.axvspan(times[air[0]], times[air[-1] + 1], color="0.93", zorder=-1)
+    right.set(xlabel="t [s]", ylabel="normal force of a foot [N]", title="grey: in the air")
+    right.legend(fontsize=7)
+
+
 def gpu_batches(page: dict[str, Any], left: Axes, right: Axes) -> None:
     cost, miss = (np.asarray(getattr(x, "get", lambda x=x: x)()) for x in (page["cost"], page["miss"]))
     drawn = left.pcolormesh(page["stiffness"], page["ratio"], cost, cmap="viridis_r")
@@ -144,7 +159,7 @@ PAGES: dict[str, Callable[[dict[str, Any], Axes, Axes], None]] = {
     draw.__name__.replace("_", "-"): draw
     for draw in (
         inverse_kinematics, impedance_control, gravity_compensation, identification, torch_training, loops,
-        walking_controller, gpu_batches,
+        walking_controller, optimal_jump, gpu_batches,
     )
 }  # fmt: skip
 
