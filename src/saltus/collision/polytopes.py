@@ -52,7 +52,7 @@ def meet_polytope(tree, w, i, k, grip, bounce):
 def give(tree, w, i, P, x, n, gap, grip, bounce):
     """Offers a contact in the frame of a piece."""
     point = P.R @ x + (P.p - w.origin[0])
-    offer(tree, w, tree.pool_slot[i], tree.pool_end[i], point, P.R @ n, gap, grip, bounce)
+    offer(w, tree.pool_slot[i], tree.pool_end[i], w.reach[i], point, P.R @ n, gap, grip, bounce)
 
 
 # ---------------------------------------------------------------------------------------------------- the normal
