@@ -36,7 +36,7 @@ def meet_half_spaces(tree, w):
                 first, X = tree.plane_slot[i] + g * count, w.place[tree.shape_body[i]]
                 middle = w.middle[i]
                 height = dot(middle, n) + level
-                if some(less(height, w.reach[i] + tree.shape_radius[i])):
+                if some(less(height, tree.margin[0] + tree.shape_radius[i])):
                     grip = tree.plane_root[g] * (tree.shape_root[i] if tree.own_grip[i] else tree.plane_root[g])
                     meet_half_space(tree, w, i, X, middle, height, g, first, grip)
                 else:
@@ -51,15 +51,15 @@ def meet_half_space(tree, w, i, X, middle, height, g, first, grip):
     n = Vec3(plane.x + o, plane.y + o, plane.z + o)
     if kind == SPHERE:
         gap = height - size.x
-        put(w, first, w.reach[i], middle - n * (size.x + 0.5 * gap), n, gap, grip, bounce)
+        put(tree, w, first, middle - n * (size.x + 0.5 * gap), n, gap, grip, bounce)
         return
     if kind == CAPSULE:
         half = axis_of(tree, i, X) * size.y
         rise = dot(half, n)
         gap = height - rise - size.x
-        put(w, first, w.reach[i], middle - half - n * (size.x + 0.5 * gap), n, gap, grip, bounce)
+        put(tree, w, first, middle - half - n * (size.x + 0.5 * gap), n, gap, grip, bounce)
         gap = height + rise - size.x
-        put(w, first + 1, w.reach[i], middle + half - n * (size.x + 0.5 * gap), n, gap, grip, bounce)
+        put(tree, w, first + 1, middle + half - n * (size.x + 0.5 * gap), n, gap, grip, bounce)
         return
     if kind == CYLINDER:
         axis = axis_of(tree, i, X)
@@ -73,9 +73,9 @@ def meet_half_space(tree, w, i, X, middle, height, g, first, grip):
             turned = down if k == 0 else side * (SIXTH if k == 1 else -SIXTH) - down * 0.5
             fall = dot(turned, n)
             gap = height + fall - rise * size.y
-            put(w, first + k, w.reach[i], middle + turned - axis * size.y - n * (0.5 * gap), n, gap, grip, bounce)
+            put(tree, w, first + k, middle + turned - axis * size.y - n * (0.5 * gap), n, gap, grip, bounce)
             gap = height + fall + rise * size.y
-            put(w, first + 3 + k, w.reach[i], middle + turned + axis * size.y - n * (0.5 * gap), n, gap, grip, bounce)
+            put(tree, w, first + 3 + k, middle + turned + axis * size.y - n * (0.5 * gap), n, gap, grip, bounce)
         return
     if kind == ELLIPSOID:
         P = tree.shape_place[i].R
@@ -84,7 +84,7 @@ def meet_half_space(tree, w, i, X, middle, height, g, first, grip):
         reach = sqrt(dot(stretched, stretched))
         lowest = Vec3(stretched.x * size.x, stretched.y * size.y, stretched.z * size.z) * (-1.0 / reach)
         gap = height - reach
-        put(w, first, w.reach[i], middle + X.R @ (P @ lowest) - n * (0.5 * gap), n, gap, grip, bounce)
+        put(tree, w, first, middle + X.R @ (P @ lowest) - n * (0.5 * gap), n, gap, grip, bounce)
         return
     own, level = turn_back(X.R, n), height - dot(middle - X.p, n)
     for s in range(first, first + tree.plane_slots[i]):
@@ -98,7 +98,7 @@ def meet_half_space(tree, w, i, X, middle, height, g, first, grip):
             fall = dot(other, own) + level
             lower = less(fall + TIE, gap)
             corner, gap = choose(lower, other, corner), select(lower, fall, gap)
-        put(w, s, w.reach[i], X @ corner - n * (0.5 * gap), n, gap, grip, bounce)
+        put(tree, w, s, X @ corner - n * (0.5 * gap), n, gap, grip, bounce)
 
 
 @kernel

@@ -15,17 +15,16 @@ def meet_each_other(tree, w):
     """Contacts of all pairs."""
     for p in range(tree.npair):
         i, j, first = tree.pair_a[p], tree.pair_b[p], tree.pair_slot[p]
-        reach = minimum(w.reach[i] + w.reach[j], tree.margin[0] + zero(w.gap))
-        if some(balls_within(tree, w, i, j, reach)):
+        if some(balls_within(tree, w, i, j, tree.margin[0] + zero(w.gap))):
             if tree.shape_kind[j] == BOX:
                 clear(w, first, tree.pair_end[p])
                 x, half, B = in_box_frame(tree, w, i, j)
-                if some(less(beside(x, half, tree.shape_size[j]) - tree.shape_size[i].x, reach)):
-                    meet_box(tree, w, p, i, j, reach, x, half, B)
+                if some(less(beside(x, half, tree.shape_size[j]) - tree.shape_size[i].x, tree.margin[0])):
+                    meet_box(tree, w, p, i, j, x, half, B)
             else:
                 n, gap, y = between(tree, w, i, j)
                 point = y + n * (tree.shape_size[j].x + 0.5 * gap)
-                put(w, first, reach, point, n, gap, tree.pair_grip[p], tree.pair_bounce[p])
+                put(tree, w, first, point, n, gap, tree.pair_grip[p], tree.pair_bounce[p])
         else:
             clear(w, first, tree.pair_end[p])
 
@@ -99,33 +98,31 @@ def share_at_edge(tree, j, e, x, half):
 
 
 @kernel
-def meet_box(tree, w, p, i, j, reach, x, half, B):
+def meet_box(tree, w, p, i, j, x, half, B):
     """Contacts of pair p, of a round shape i and box j."""
     if tree.shape_kind[i] == SPHERE:
-        touch_box(tree, w, p, j, reach, B, x, tree.shape_size[i].x, 0.0)
+        touch_box(tree, w, p, j, B, x, tree.shape_size[i].x, 0.0)
         return
     radius = tree.shape_size[i].x
-    touch_box(tree, w, p, j, reach, B, x - half, radius, 0.0)
-    touch_box(tree, w, p, j, reach, B, x + half, radius, 0.0)
+    touch_box(tree, w, p, j, B, x - half, radius, 0.0)
+    touch_box(tree, w, p, j, B, x + half, radius, 0.0)
     share, none = inside(x, half, tree.shape_size[j])
     if some(less(none, 0.0)):
-        touch_box(
-            tree, w, p, j, reach, B, x + half * share, radius, select(less(none, 0.0), 0.0 * none, lift(FAR, none))
-        )
+        touch_box(tree, w, p, j, B, x + half * share, radius, select(less(none, 0.0), 0.0 * none, lift(FAR, none)))
     for e in range(tree.first_edge[j], tree.end_edge[j]):
         share, more = share_at_edge(tree, j, e, x, half)
         if some(less(more, 0.5 * FAR)):
-            touch_box(tree, w, p, j, reach, B, x + half * share, radius, more)
+            touch_box(tree, w, p, j, B, x + half * share, radius, more)
 
 
 @kernel
-def touch_box(tree, w, p, j, reach, B, x, radius, more):
+def touch_box(tree, w, p, j, B, x, radius, more):
     """A ball about x in the frame of a box."""
     near = from_box(x, tree.shape_size[j], OPEN, OPEN)
     gap = near.gap - radius
     point = B @ (x - near.normal * (radius + 0.5 * gap))
     first, end = tree.pair_slot[p], tree.pair_end[p]
-    offer(w, first, end, reach, point, B.R @ near.normal, gap + more, tree.pair_grip[p], tree.pair_bounce[p])
+    offer(tree, w, first, end, point, B.R @ near.normal, gap + more, tree.pair_grip[p], tree.pair_bounce[p])
 
 
 @kernel

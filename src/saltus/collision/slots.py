@@ -26,19 +26,19 @@ def place_shapes(tree, w):
 
 
 @kernel
-def put(w, s, reach, point, normal, gap, grip, bounce):
-    """A contact in a slot of its own, if it is within reach."""
+def put(tree, w, s, point, normal, gap, grip, bounce):
+    """A contact in a slot of its own."""
     o = zero(w.gap)
     w.point[s], w.normal[s] = point, normal
-    w.gap[s] = select(less(reach, gap), lift(FAR, o), gap)
+    w.gap[s] = select(less(tree.margin[0], gap), lift(FAR, o), gap)
     w.grip[s], w.bounce[s] = lift(grip, o), lift(bounce, o)
 
 
 @kernel
-def offer(w, first, end, reach, point, normal, gap, grip, bounce):
+def offer(tree, w, first, end, point, normal, gap, grip, bounce):
     """A contact for slots that several share: it replaces the one that is farthest, unless it is there already."""
     o, one = zero(w.gap), lift(1.0, zero(w.gap))
-    left = select(less(reach, gap), lift(FAR, o), gap)
+    left = select(less(tree.margin[0], gap), lift(FAR, o), gap)
     if some(less(left, 0.5 * FAR)):
         worst = -FAR * one
         for s in range(first, end):
