@@ -18,7 +18,7 @@ import numpy as np
 import saltus as sl
 from benchmarks.measure import circumstances, write
 
-ROWS = (True, 8), (True, 16), (False, 8)
+ROWS = (True, 8), (False, 8)
 """Whether the robot has code of its own, and how many contacts may hold: the driver makes code for a minute in the last."""
 
 STEPS, SETTLE = 100, 300
