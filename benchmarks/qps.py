@@ -15,7 +15,9 @@ problem is the best of several calls that hand over all data, factor and solve.
 | median, 99.9 % | over problems [µs] |
 | x | how many times faster than the best median of peers that start from the same, and of which 98 % pass |
 
-`fccqp f64` are packets: a problem's share of a batch of all of them on one thread.
+`fccqp f64` are packets: a problem's share of batches of so many on one thread. `structured` is the controller that knows
+where the matrices come from (structured_qps.py): its time is from states and commands to torques, dynamics counted, which
+are given to all others; what passed is seen from its accelerations, torques and forces, and their costs.
 """
 
 from __future__ import annotations
@@ -23,15 +25,16 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import Any
 
 import numpy as np
 
 import saltus as sl
-from benchmarks.measure import Timed, best_times, circumstances, write
+from benchmarks.measure import circumstances, write
 from benchmarks.qp_peers import OURS, PEERS
 from benchmarks.robots import chosen
+from benchmarks.structured_qps import Structured
 from saltus.arrays import Array
 from tests.control.qp_truth import missed
 from tests.control.whole_body_qps import FAMILIES, Problem, family
@@ -39,6 +42,7 @@ from tests.control.whole_body_qps import FAMILIES, Problem, family
 PASSES = (1e-3, 1e-6, 1e-9)
 TOLERANCES = (1e-6, 1e-7, 1e-8, 1e-9, 1e-10)
 TRIED, ENOUGH = 50, 0.98
+BATCH = 64
 STEP = 1e-3
 """By which a problem is later than the one from whose solution it is started [s]."""
 
@@ -68,9 +72,56 @@ def compare(kind: Any, problems: Problem, earlier: Problem | None, repeats: int)
         shares[tolerance] = float((left < PASSES[1]).mean())
     tolerance = next(each for each in TOLERANCES if shares[each] >= max(shares.values()) - 0.02)
     times, left = measure(kind(problems, tolerance, warm), problems, earlier, count, repeats)
+    return summary("earlier" if warm else "nothing", tolerance, left, times, "pyramid" if kind.pyramid else "cone")
+
+
+def packets(problems: Problem, tolerance: float, repeats: int) -> dict[str, Any]:
+    Q, c, A, b, cones, friction, lower, upper = problems
+
+    def solve(part: slice) -> Any:
+        return sl.fccqp(
+            Q[part], c[part], A[part], b[part], cones=cones, friction=friction[part], lower=lower[part],
+            upper=upper[part], tolerance=tolerance,
+        )  # fmt: skip
+
+    found = solve(slice(None))
+    left = np.array([max(missed(problems[k], found.x[k], found.y[k], found.z[k])[0]) for k in range(len(c))])
+    return summary("nothing", tolerance, left, batch_times(solve, len(c), repeats))
+
+
+def batch_times(solve: Callable[[slice], Any], count: int, repeats: int) -> Array:
+    """A problem's share [s] of each batch of so many; of the processor's time, as others may want it meanwhile."""
+    parts = [slice(k, k + BATCH) for k in range(0, max(count - BATCH, 0) + 1, BATCH)]
+    times = np.full(len(parts), np.inf)
+    for k, part in enumerate(parts):
+        for _ in range(repeats):
+            start = process_time()
+            solve(part)
+            times[k] = min(times[k], (process_time() - start) / min(BATCH, count))
+    return times
+
+
+def structured(name: str, problems: Problem, tolerance: float, repeats: int) -> list[dict[str, Any]]:
+    """One call, and packets."""
+    solver = Structured(name, len(problems.c), tolerance)
+    left, times = solver.left(problems), np.full(len(problems.c), np.inf)
+    for k in range(len(times)):
+        for _ in range(repeats):
+            start = perf_counter()
+            solver.solve(k)
+            times[k] = min(times[k], perf_counter() - start)
+    one = summary("nothing", tolerance, left, times) | {"solver": "structured"}
+    return [
+        one,
+        summary("nothing", tolerance, left, batch_times(solver.solve, len(times), repeats))
+        | {"solver": "structured f64"},
+    ]
+
+
+def summary(start: str, tolerance: float, left: Array, times: Array, cone: str = "cone") -> dict[str, Any]:
     return {
-        "cone": "pyramid" if kind.pyramid else "cone",
-        "from": "earlier" if warm else "nothing",
+        "cone": cone,
+        "from": start,
         "tolerance": tolerance,
         "passed": [float((left < each).mean()) for each in PASSES],
         "median": float(np.median(times)),
@@ -78,24 +129,10 @@ def compare(kind: Any, problems: Problem, earlier: Problem | None, repeats: int)
     }
 
 
-def packets(problems: Problem, tolerance: float, repeats: int) -> dict[str, Any]:
-    Q, c, A, b, cones, friction, lower, upper = problems
-
-    def solve() -> Any:
-        return sl.fccqp(Q, c, A, b, cones=cones, friction=friction, lower=lower, upper=upper, tolerance=tolerance)
-
-    found = solve()
-    left = np.array([max(missed(problems[k], found.x[k], found.y[k], found.z[k])[0]) for k in range(len(c))])
-    time = best_times({"": Timed(solve)}, repeats, 0.1)[""] / len(c)
-    passed = [float((left < each).mean()) for each in PASSES]
-    return {"cone": "cone", "from": "nothing", "tolerance": tolerance, "passed": passed, "median": time}
-
-
 def line(name: str, row: dict[str, Any]) -> str:
     """A line of the table; times in microseconds."""
     passed = " ".join(f"{100 * share:5.1f}" for share in row["passed"])
-    worst = f"{1e6 * row['99.9 %']:9.1f}" if "99.9 %" in row else " " * 9
-    times = f"{1e6 * row['median']:9.1f}{worst}"
+    times = f"{1e6 * row['median']:9.1f}{1e6 * row['99.9 %']:9.1f}"
     ratio = f"{row['x']:7.2f}" if "x" in row else ""
     return f"{name:14}{row['cone']:9}{row['from']:9}{row['tolerance']:7.0e}   {passed}{times}{ratio}"
 
@@ -113,10 +150,10 @@ def of_family(name: str, solvers: dict[str, Any], count: int, repeats: int, show
             rows.append(row)
             show(line(solver, row))
             if solver == "fccqp" and start is None:
-                row = {"family": name, "solver": "fccqp f64"} | packets(problems, row["tolerance"], repeats)
-                row["x"] = best["nothing"] / row["median"]
-                rows.append(row)
-                show(line("fccqp f64", row))
+                more = [packets(problems, row["tolerance"], repeats) | {"solver": "fccqp f64"}]
+                for each in [*more, *structured(name, problems, row["tolerance"], repeats)]:
+                    rows.append(each | {"family": name, "x": best["nothing"] / each["median"]})
+                    show(line(rows[-1]["solver"], rows[-1]))
     return rows
 
 

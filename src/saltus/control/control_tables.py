@@ -65,10 +65,11 @@ def measure_control(problem: ControlledModel) -> dict[str, int]:
     tasks, nv = problem.task_set, problem.model.nv
     motors, points, limited = len(problem.motors), len(problem.points), len(problem.limited)
     n, lower = motors + 3 * points, tasks.sizes["ntr"] + 3 * points if len(tasks.levels) > 1 else 0
-    row, rows = -(-n // 4) * 4 + 4, tasks.sizes["ntr"] + 3 * points
+    row, rows, width = -(-n // 4) * 4 + 4, tasks.sizes["ntr"] + 3 * points, -(-problem.nm // 4) * 4
     return {
-        "mm": motors, "mc": points, "ml": limited, "mz": 3 * points, "mn": n, "mh": -(-problem.nm // 4) * 4,
-        "mvr": nv * row, "mbr": rows * row, "mhv": nv * (-(-problem.nm // 4) * 4), "mjv": 3 * points * nv,
+        "mm": motors, "mc": points, "ml": limited, "mz": 3 * points, "mn": n, "mh": width,
+        "mvr": nv * row, "mbr": rows * row, "mhv": nv * width, "mhm": problem.nm * width, "mhr": problem.nm * row,
+        "mjv": 3 * points * nv,
         **program_sizes(n, limited + lower, points),
     }  # fmt: skip
 
@@ -100,7 +101,26 @@ def named(*names: str) -> dict[str, type | None]:
 
 
 CONTROL = Part(
-    ("mm", "mc", "ml", "mz", "mn", "mh", "mvr", "mbr", "mhv", "mjv", "npk", "nph", "npg", "npv", "npp", "npc"),
+    (
+        "mm",
+        "mc",
+        "ml",
+        "mz",
+        "mn",
+        "mh",
+        "mvr",
+        "mbr",
+        "mhv",
+        "mhm",
+        "mhr",
+        "mjv",
+        "npk",
+        "nph",
+        "npg",
+        "npv",
+        "npp",
+        "npc",
+    ),
     Layout(mm=named("motor"), mc=named("point_body"), ml=named("limited", "limited_at")),
     Layout(
         one=named(*Settings._fields, "weight_of_all"),

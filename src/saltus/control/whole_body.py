@@ -12,9 +12,8 @@ accelerations would pass them: a level is solved again until none is passed.
 
 | code | what | shape |
 |---|---|---|
-| `response` | V: a = V (z, 1) | nv row, row = padded(n) + 4, the last column behind padded(n) |
+| `response` | V: a = V (z, 1) (response.py) | nv row, row = padded(n) + 4, the last column behind padded(n) |
 | `stacked` | W (R V) and sqrt(w_s) (J_c V), less goals in the last column | (ntr + 3 mc) row |
-| `J`, `tied`, `dual` | of bilateral constraints: rows, M^-1 J_h^T, factors of the Delassus matrix | |
 | `push_rows`, `push_goal` | J_c, goal_c | 3 mc nv, 3 mc |
 
 O(n d c + r c^2 + c^3) for c columns and r rows of tasks.
@@ -24,17 +23,17 @@ Reference: B. Acosta, FCCQP (2024), equation 10.
 
 from __future__ import annotations
 
-from saltus.constraints.dense import factor_block, solve_block
-from saltus.constraints.system import AXES, BODIES, aim_rows, move_bodies, point_acceleration
+from saltus.constraints.system import AXES, BODIES, move_bodies, point_acceleration
 from saltus.control.cholesky import dot as dot_quads
 from saltus.control.cholesky import padded
 from saltus.control.cones import NOTHING
 from saltus.control.control_tables import CONTROL_TABLES
 from saltus.control.interior_point import COST, LINEAR, PROGRAM, find_unit, minimise, vector
 from saltus.control.quadratic_program import DEADLINE, EMPTY, MAX_ITERATIONS, SOLVED
+from saltus.control.response import RESPONSES, hold, respond, stack
 from saltus.control.task_rows import ROWS, fill_tasks, first_origin
 from saltus.dynamics.crba import collect
-from saltus.dynamics.ltl import factor, solve_lower, solve_upper
+from saltus.dynamics.ltl import factor
 from saltus.dynamics.passive import spring_torque
 from saltus.kernel import (
     Quad,
@@ -75,8 +74,8 @@ TRIFLE = 1e-6
 LIMIT_WEIGHT = 1e6
 """Of what accelerations miss their limits by."""
 
-FAR = 2.0
-"""Limits that allow more than so many times `braking` are not near; nor do they ask for more."""
+NEAR, FAR = 0.25, 2.0
+"""Limits that allow less than so many times `braking` are near; and none asks for more than so many."""
 
 OUTSIDE = 1e-9
 """A load so far below 0 or above 1 is none."""
@@ -93,16 +92,11 @@ WORK = ROWS.extended(
     ml={"near": int, "asked": None},
     mn={"found": None},
     nj=BODIES,
-    nv={**AXES, "pivot": None, "panel": Quad, "rest": None},
+    nv={**AXES, "pivot": None, "rest": None, "moved": int},
     nvv={"M": None},
-    nmv={"J": None},
-    nmm={"dual": None},
-    nm={"aim": None, "none": None, "scale": None, "answers": Quad},
-    mvr={"response": None},
-    mhv={"tied": None},
-    mbr={"stacked": None},
     mjv={"push_rows": None},
     mz={"push_goal": None},
+    **RESPONSES,
 )
 
 
@@ -126,6 +120,7 @@ WORK = ROWS.extended(
     work=WORK,
     inverts_inertia=True,
     double_only=True,
+    sloped=False,
 )  # fmt: skip
 def _whole_body(
     tree, q, v, references, active, friction, wanted, held, options, limits,
@@ -146,7 +141,7 @@ def _whole_body(
     fill_contacts(tree, w)
     respond(tree, w, first, row)
     if tree.nm > 0:
-        hold(tree, held, w, row)
+        hold(tree, held, w, first, row)
     stack(tree, active, w, first, row)
     count, left, late = o, o, o
     list_limits(tree, q, v, w, first)
@@ -234,101 +229,6 @@ def axis_of(R, axis):
     if axis == 1:
         return Vec3(R.xy, R.yy, R.zy)
     return Vec3(R.xz, R.yz, R.zz)
-
-
-@kernel
-def respond(tree, w, first, row):
-    """V = M^-1 (S, J_c^T, rest), four columns at a time."""
-    nv, V, o = tree.nv, w.response, zero(w.M)
-    for k in range(nv):
-        for j in range(0, row, 4):
-            st(V, k * row + j, quad(V, o, o, o, o))
-        for r in range(3 * tree.mc):
-            st(V, k * row + tree.mm + r, ld(w.push_rows, r * nv + k))
-        st(V, k * row + first, w.rest[k])
-    for m in range(tree.mm):
-        st(V, tree.motor[m] * row + m, 1.0)
-    solve_columns(tree, w, V, row)
-
-
-@kernel
-def solve_columns(tree, w, V, row):
-    """M^-1 of a matrix (nv, row), in its place."""
-    nv = tree.nv
-    for j in range(0, row, 4):
-        for k in range(nv):
-            w.panel[k] = ld(V, k * row + j, Quad)
-        solve_upper(tree.above, nv, w.M, w.panel)
-        for k in range(nv):
-            w.panel[k] = w.panel[k] * (1.0 / w.pivot[k])
-        solve_lower(tree.above, nv, w.M, w.panel)
-        for k in range(nv):
-            st(V, k * row + j, w.panel[k])
-
-
-@kernel
-def hold(tree, held, w, row):
-    """V less what bilateral constraints keep from moving, twice: the second time takes off what `mu` has left."""
-    nv, nm, width, o = tree.nv, tree.nm, tree.mh, zero(w.M)
-    for r in range(nm):
-        w.none[r] = o
-    aim_rows(tree, held, w.none, w, w.J, w.aim)
-    for k in range(nv):
-        for r in range(width):
-            st(w.tied, k * width + r, ld(w.J, r * nv + k) if r < nm else o)
-    solve_columns(tree, w, w.tied, width)
-    for r in range(nm):
-        for s in range(r + 1):
-            entry = o
-            for k in range(nv):
-                entry = entry + ld(w.J, r * nv + k) * ld(w.tied, k * width + s)
-            st(w.dual, r * nm + s, entry)
-        st(w.dual, r * nm + r, ld(w.dual, r * nm + r) + tree.mu[r])
-    factor_block(w.dual, w.scale, nm, 0, nm)
-    for j in range(0, row, 4):
-        for _ in range(2):
-            for r in range(nm):
-                total = quad(w.M, w.aim[r] * -1.0 if j == row - 4 else o, o, o, o)
-                for k in range(nv):
-                    total = total + ld(w.response, k * row + j, Quad) * ld(w.J, r * nv + k)
-                w.answers[r] = total
-            solve_block(w.dual, w.scale, nm, 0, nm, w.answers)
-            for k in range(nv):
-                rest = ld(w.response, k * row + j, Quad)
-                for r in range(nm):
-                    rest = rest - w.answers[r] * ld(w.tied, k * width + r)
-                st(w.response, k * row + j, rest)
-
-
-@kernel
-def stack(tree, active, w, first, row):
-    """Rows of tasks, then of contacts, weighted."""
-    V, B = w.response, w.stacked
-    for r in range(tree.ntr):
-        root = sqrt(tree.task_weight[r] + zero(V))
-        if tree.task_dof[r] >= 0:
-            k = tree.task_dof[r]
-            for j in range(0, row, 4):
-                st(B, r * row + j, ld(V, k * row + j, Quad) * root)
-        else:
-            stack_row(tree, w, w.R, r, r, root, row)
-        st(B, r * row + first, ld(B, r * row + first) - root * w.goal[r])
-    for r in range(3 * tree.mc):
-        root, s = sqrt(tree.slack_weight[0] * ld(active, r // 3)), tree.ntr + r
-        stack_row(tree, w, w.push_rows, r, s, root, row)
-        st(B, s * row + first, ld(B, s * row + first) - root * w.push_goal[r])
-
-
-@kernel
-def stack_row(tree, w, J, r, s, root, row):
-    nv, V, B, o = tree.nv, w.response, w.stacked, zero(w.M)
-    for j in range(0, row, 4):
-        st(B, s * row + j, quad(B, o, o, o, o))
-    for k in range(nv):
-        entry = ld(J, r * nv + k) * root
-        if some(less(0.0, fabs(entry))):
-            for j in range(0, row, 4):
-                st(B, s * row + j, ld(B, s * row + j, Quad) + ld(V, k * row + j, Quad) * entry)
 
 
 @kernel
@@ -453,7 +353,7 @@ def list_limits(tree, q, v, w, first):
     for k in range(tree.ml):
         low, high = stopping(tree, k, q, v)
         w.asked[k] = o
-        ask(w, k, select(less(minimum(-low, high), FAR * tree.braking[0] + o), one, o), first)
+        ask(w, k, select(less(minimum(-low, high), NEAR * tree.braking[0] + o), one, o), first)
 
 
 @kernel

@@ -162,7 +162,7 @@ def check_apart(algorithm: Algorithm, plan: Plan, addresses: Sequence[int]) -> N
 
 def make_plan(algorithm: Algorithm, model: Any, given: Sequence[Any], out: Sequence[Any], key: tuple[Any, ...]) -> Plan:
     check_count(algorithm, given)
-    if model.coupling is not None:
+    if algorithm.filled(model).handle is None:
         raise TypeError(f"{algorithm.name}: models with mimic joints run on the CPU, expected NumPy arrays")
     specs = [*algorithm.inputs[: len(given)], *(algorithm.outputs if out else ())]
     forms = [form_of(algorithm, *each) for each in zip(specs, (*given, *out), key[3:], strict=True)]

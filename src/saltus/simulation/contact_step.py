@@ -303,6 +303,7 @@ springs act, and dampers (1 or 0)."""
     work=WORK,
     inverts_inertia=True,
     own_code=HEAVY,
+    sloped=False,
 )  # fmt: skip
 def _contact_step(tree, plan, q, v, held, touch, settings, effort, tau, w, qs, vs, taus, helds, touches, report):
     """One step under torques. `plan`: law, method, turns of the solver."""
@@ -325,6 +326,7 @@ def _contact_step(tree, plan, q, v, held, touch, settings, effort, tau, w, qs, v
     work=WORK,
     inverts_inertia=True,
     own_code=HEAVY,
+    sloped=False,
 )  # fmt: skip
 def _contact_steps(
     tree, plan, clock, record, pushed, q, v, held, touch, settings, effort, at, push, tau, kp, kd, target, w,
