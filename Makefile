@@ -88,7 +88,7 @@ mutants: warmup browser
 
 # Opens the viewer, and waits, if somebody sits at a terminal.
 demo: $(PLAIN)
-	$(BIN)/python examples/tumble.py
+	$(BIN)/python examples/jump.py
 
 # A site that any browser opens from disk: docs/_build/html/index.html. A warning is an error.
 docs: venv

@@ -39,6 +39,16 @@ def peer(name: str, friction: float) -> Any:
     return model
 
 
+def placed(model: Any, robot: sl.Model, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> Any:
+    """The state of MuJoCo's model, whose joints come in another order."""
+    data = mujoco.MjData(model)
+    data.qpos[:3], data.qpos[3:7], data.qvel[:6], data.qfrc_applied[:6] = q[:3], np.roll(q[3:7], 1), v[:6], tau[:6]
+    for joint in robot.joints[2:]:
+        [place], [dof] = model.joint(joint.name).qposadr, model.joint(joint.name).dofadr
+        data.qpos[place], data.qvel[dof], data.qfrc_applied[dof] = q[joint.iq], v[joint.iv], tau[joint.iv]
+    return data
+
+
 def standing(sim: sl.Simulator, gains: tuple[float, float]) -> sl.Motion:
     robot = sim.model
     q = robot.reference_configurations["standing"]
@@ -54,9 +64,7 @@ def compare(name: str, repeats: int, seconds: float) -> dict[str, Any]:
     motion = standing(sims["all"], GAINS[name])
     q, v, tau = motion.q[-1].copy(), motion.v[-1].copy(), motion.tau[-1].copy()
     model = peer(name, 0.7)
-    data = mujoco.MjData(model)
-    data.qpos[:3], data.qpos[3:7], data.qpos[7:] = q[:3], np.roll(q[3:7], 1), q[7:]
-    data.qvel[6:], data.qfrc_applied[:] = v[6:], tau
+    data = placed(model, robot, q, v, tau)
     for _ in range(STEPS):  # its contacts are soft: it sinks in
         mujoco.mj_step(model, data)
     state = data.qpos.copy(), data.qvel.copy(), data.qacc_warmstart.copy()

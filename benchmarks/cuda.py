@@ -96,7 +96,7 @@ def constrained_row(robot: str, derivatives: bool, specialised: bool) -> Row:
         dynamics = sl.specialise(dynamics)
 
     def call(model: sl.Model, q: Any, v: Any, tau: Any, out: Any = None) -> Any:
-        active, target, start, rows = dynamics.defaults(q, v, tau)
+        active, target, start, rows = dynamics._defaults(q, v, tau)
         problem, rest = dynamics.problem_in(q.dtype), () if specialised else (active, target, start)
         solved = dynamics._run(problem, (q, v, tau, *rest), out and out[-3:])  # type: ignore[call-arg]
         if not derivatives:

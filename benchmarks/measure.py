@@ -108,5 +108,20 @@ def write(result: dict[str, Any], output: Path | None, name: str) -> None:
     """Write to the file asked for; to one of this name in the folder asked for, or in `results/`."""
     file = RESULTS / name if output is None else output / name if output.is_dir() else output
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(json.dumps(result, indent=1) + "\n")
+    file.write_text(lines_of(result))
     print(f"\nwrote {file}")
+
+
+def lines_of(result: dict[str, Any]) -> str:
+    """JSON in which each row has a line of its own, so that a changed figure is a changed line."""
+    entries = (f"{json.dumps(key)}: {_rows(value)}" for key, value in result.items())
+    return "{\n" + ",\n".join(entries) + "\n}\n"
+
+
+def _rows(value: Any) -> str:
+    """What stands for a value: a line for each row, if it is a list or a dictionary of rows."""
+    if isinstance(value, list) and any(isinstance(row, dict | list) for row in value):
+        return "[\n" + ",\n".join(json.dumps(row) for row in value) + "\n]"
+    if isinstance(value, dict) and any(isinstance(row, dict | list) for row in value.values()):
+        return "{\n" + ",\n".join(f"{json.dumps(key)}: {json.dumps(row)}" for key, row in value.items()) + "\n}"
+    return json.dumps(value)

@@ -288,7 +288,7 @@ def draw(scene: Scene, motion: sl.Trajectory, drifts: list[sl.Drift], title: str
 
 def report(name: str, scene: Scene, motion: sl.Trajectory, drifts: list[sl.Drift], spent: float) -> str:
     rows = motion.forces.shape[-1]
-    text = f"{name:<16}{rows:>4}{motion.t[-1]:>7.1f} s{spent:>8.1f} s{largest_drift(drifts, 'm'):>11.1e} m"
+    text = f"{name:<16}{rows:>4}{motion.t[-1]:>9.1f} s{spent:>8.1f} s{largest_drift(drifts, 'm'):>11.1e} m"
     angle = largest_drift(drifts, "rad")
     text += f"{angle:>11.1e} rad" if angle else " " * 15
     if scene.reference is None:
@@ -302,7 +302,7 @@ def report(name: str, scene: Scene, motion: sl.Trajectory, drifts: list[sl.Drift
 
 def main(names: Sequence[str], seconds: float, folder: Path) -> None:
     folder.mkdir(exist_ok=True)
-    print(f"{'scene':<16}{'m':>4}{'simulated':>9}{'took':>10}{'drift':>13}{'':>15}  centre of mass")
+    print(f"{'scene':<16}{'m':>4}{'simulated':>11}{'took':>10}{'drift':>13}{'':>15}  centre of mass")
     for name in names:
         scene = SCENES[name]()
         simulate(scene, CONTROL)  # compiles what is not in the cache

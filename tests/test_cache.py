@@ -16,7 +16,7 @@ from saltus.kernel import native
 from tests.kernel.test_memory import in_new_process
 
 COMPILER = "saltus.kernel.walk"
-HEAVY = [COMPILER, "matplotlib", "yourdfpy", "casadi", "pinocchio", "trimesh", "scipy.spatial"]
+HEAVY = [COMPILER, "matplotlib", "casadi", "pinocchio", "trimesh", "scipy.spatial"]
 
 
 def loaded(code: str, **environment: str) -> set[str]:

@@ -6,7 +6,7 @@ import json
 import subprocess
 import sys
 
-HEAVY = ("casadi", "lxml", "matplotlib", "mujoco", "rich", "scipy", "trimesh", "typer", "viser", "yourdfpy")
+HEAVY = ("casadi", "lxml", "matplotlib", "mujoco", "rich", "scipy", "trimesh", "typer", "viser")
 
 
 def test_nothing_heavy_is_imported() -> None:

@@ -72,6 +72,7 @@ from saltus.dynamics.centroidal import (
     centroidal_momentum_matrix,
     centroidal_momentum_rate,
 )
+from saltus.dynamics.coriolis import coriolis_matrix
 from saltus.dynamics.crba import crba
 from saltus.dynamics.energy import kinetic_energy, potential_energy
 from saltus.dynamics.frame import (
@@ -92,7 +93,12 @@ from saltus.dynamics.kinematics import (
 )
 from saltus.dynamics.ltl import LTL, ltl, minverse
 from saltus.dynamics.passive import elastic_energy, passive_torques
-from saltus.dynamics.regressor import torque_regressor
+from saltus.dynamics.regressor import (
+    centroidal_momentum_regressor,
+    kinetic_energy_regressor,
+    potential_energy_regressor,
+    torque_regressor,
+)
 from saltus.dynamics.rnea import gravity, nonlinear_effects, rnea
 from saltus.kernel.lending import get_threads, set_threads
 from saltus.model import (
@@ -108,12 +114,14 @@ from saltus.model import (
     ModelError,
     RobotFrames,
     Shape,
+    join_models,
     load_mjcf,
     load_robot,
     load_sdf,
     load_srdf,
     load_urdf,
     random_model,
+    reduce_model,
     robot_frames,
     robot_names,
     save_urdf,
@@ -122,6 +130,20 @@ from saltus.model.manifold import difference, distance, integrate, interpolate, 
 from saltus.model.manifold_jacobians import difference_jacobians, integrate_jacobians
 from saltus.model.motors import motors_of
 from saltus.model.parameters import inertial_parameters, vary_inertia
+from saltus.ocp import activations, gaits, motions, terms
+from saltus.ocp.box_ddp import BoxDDP
+from saltus.ocp.box_fddp import BoxFDDP
+from saltus.ocp.ddp import DDP
+from saltus.ocp.exercise import Exercise
+from saltus.ocp.fddp import FDDP
+from saltus.ocp.kkt import KKT, BoxKKT
+from saltus.ocp.lqr import LQR
+from saltus.ocp.phases import ImpactPhase, Phase
+from saltus.ocp.problem import OCPResult
+from saltus.ocp.shooting_problem import ShootingProblem
+from saltus.ocp.states import MultibodyState, VectorState
+from saltus.ocp.status import OCPStatus
+from saltus.ocp.unicycle import Unicycle
 from saltus.simulation import (
     ContactImpulses,
     ContactResiduals,
@@ -142,14 +164,22 @@ from saltus.simulation import (
     solve_contacts,
     step_derivatives,
 )
+from saltus.spatial.exponentials import Jexp3, Jexp6, Jlog3, Jlog6, exp3, exp6, log3, log6
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "DDP",
+    "FDDP",
+    "KKT",
+    "LQR",
     "LTL",
     "ABADerivatives",
     "Actuator",
     "Box",
+    "BoxDDP",
+    "BoxFDDP",
+    "BoxKKT",
     "CenterOfMassDerivatives",
     "CenterOfMassTask",
     "CentroidalMomentumDerivatives",
@@ -163,6 +193,7 @@ __all__ = [
     "ContactResiduals",
     "Contacts",
     "Drift",
+    "Exercise",
     "Frame",
     "FrameAccelerationDerivatives",
     "FrameKind",
@@ -172,8 +203,13 @@ __all__ = [
     "HeightField",
     "Impact",
     "ImpactDerivatives",
+    "ImpactPhase",
     "Interrupted",
     "InverseDynamics",
+    "Jexp3",
+    "Jexp6",
+    "Jlog3",
+    "Jlog6",
     "Joint",
     "JointKind",
     "JointLock",
@@ -187,10 +223,14 @@ __all__ = [
     "ModelError",
     "MomentumTask",
     "Motion",
+    "MultibodyState",
+    "OCPResult",
+    "OCPStatus",
     "OperationalSpaceControl",
     "OverTime",
     "PDTargets",
     "ParameterDerivatives",
+    "Phase",
     "PostureTask",
     "Push",
     "QPResiduals",
@@ -204,6 +244,7 @@ __all__ = [
     "RolloutError",
     "Scene",
     "Shape",
+    "ShootingProblem",
     "Simulator",
     "Solution",
     "Stairs",
@@ -216,10 +257,13 @@ __all__ = [
     "TaskSet",
     "Terrain",
     "Trajectory",
+    "Unicycle",
     "UserRows",
+    "VectorState",
     "aba",
     "aba_derivatives",
     "aba_parameter_derivatives",
+    "activations",
     "center_of_mass",
     "center_of_mass_derivatives",
     "center_of_mass_jacobian",
@@ -228,14 +272,18 @@ __all__ = [
     "centroidal_momentum_drift",
     "centroidal_momentum_matrix",
     "centroidal_momentum_rate",
+    "centroidal_momentum_regressor",
     "conservation_drift",
     "constraint_drift",
+    "coriolis_matrix",
     "crba",
     "crba_derivatives",
     "difference",
     "difference_jacobians",
     "distance",
     "elastic_energy",
+    "exp3",
+    "exp6",
     "fccqp",
     "find_contacts",
     "forward_kinematics",
@@ -247,6 +295,7 @@ __all__ = [
     "frame_placements",
     "frame_velocity",
     "frame_velocity_derivatives",
+    "gaits",
     "get_threads",
     "gravity",
     "in_collision",
@@ -257,6 +306,7 @@ __all__ = [
     "inverse_kinematics",
     "jacobian",
     "jax_function",
+    "join_models",
     "joint_accelerations",
     "joint_jacobian",
     "joint_jacobian_dot",
@@ -265,22 +315,28 @@ __all__ = [
     "jvp",
     "kinematic_trajectory",
     "kinetic_energy",
+    "kinetic_energy_regressor",
     "load_mjcf",
     "load_robot",
     "load_sdf",
     "load_srdf",
     "load_urdf",
+    "log3",
+    "log6",
     "ltl",
     "minverse",
     "model_loops",
+    "motions",
     "motors_of",
     "nonlinear_effects",
     "nonlinear_effects_derivatives",
     "passive_torques",
     "potential_energy",
+    "potential_energy_regressor",
     "ramped",
     "random_configuration",
     "random_model",
+    "reduce_model",
     "rnea",
     "rnea_derivatives",
     "robot_frames",
@@ -294,6 +350,7 @@ __all__ = [
     "specialise",
     "step_derivatives",
     "task_rows",
+    "terms",
     "torch_function",
     "torque_regressor",
     "vary_inertia",

@@ -18,7 +18,7 @@ import saltus as sl
 from saltus.cli import app
 from tests.view.browser import launched, opened, settled
 
-COMMANDS = ("robots", "info", "view", "simulate", "bench", "warmup")
+COMMANDS = ("robots", "info", "view", "simulate", "solve", "bench", "warmup")
 ROD = """<robot name="rod"><link name="base"/><link name="rod"><inertial><origin xyz="0 0 -0.5"/><mass value="2"/>
   <inertia ixx="0.1" iyy="0.1" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial></link>
   <joint name="hinge" type="revolute"><parent link="base"/><child link="rod"/><axis xyz="0 1 0"/>
@@ -61,7 +61,7 @@ def test_version_and_help() -> None:
     assert "saltus simulate quadruped --view" in text
 
 
-@pytest.mark.parametrize("command", ["info", "view", "simulate", "bench"])
+@pytest.mark.parametrize("command", ["info", "view", "simulate", "solve", "bench"])
 def test_the_help_of_a_command_has_examples(command: str) -> None:
     assert f"saltus {command} " in printed(command, "--help").split("Examples:")[1]
 
@@ -118,6 +118,10 @@ def test_info_of_a_file(tmp_path: Path) -> None:
             "--push is 'base 0 80', expected a frame",
         ),
         (["simulate", "quadruped", "--terrain", "flat", "--push", "bas 0 8 0"], "'bas'"),
+        (["solve", "cartpol"], "there is no problem 'cartpol'; did you mean 'cartpole'?"),
+        (["solve", "cartpole", "--robot", "arm"], "the problem 'cartpole' has a robot of its own, expected no --robot"),
+        (["solve", "reach", "--robot", "nobody"], "there is no robot 'nobody'"),
+        (["solve", "reach", "--floating"], "--floating and --fixed are for the file of a --robot"),
     ],
 )
 def test_an_error_is_one_line(arguments: list[str], message: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -218,6 +222,45 @@ def test_simulate_with_motors_and_pushes() -> None:
     assert told()["fall"].startswith("at ")
     off = told(*stiff, "--push", "pelvis 0 0 1500", "--push", "pelvis 9 0 0 0.1 0.2", seconds="0.1")
     assert off["contacts at a time"] == "at most 0"
+
+
+def test_solve_prints_draws_and_saves(tmp_path: Path) -> None:
+    page, plots = tmp_path / "swing.html", tmp_path / "plots"
+    text = printed("solve", "cartpole", "--save", str(page), "--plots", str(plots))
+    lines = text.splitlines()
+    assert lines[0].startswith("cartpole swings up: 100 nodes, 1 controls") and lines[1].split()[:3] == [
+        "iter",
+        "cost",
+        "stop",
+    ]
+    (iterations,) = re.findall(r"^solved after (\d+) iterations in .* s, cost ", text, re.MULTILINE)
+    assert sum(bool(re.match(r" *\d+  ", line)) for line in lines) == int(iterations)
+    assert {file.name for file in plots.iterdir()} == {"costs.png", "gaps.png", "controls.png"}
+    assert all((plots / name).read_bytes().startswith(b"\x89PNG") for name in ("costs.png", "gaps.png"))
+    assert "2.00 s · 101 frames" in page.read_text(encoding="utf-8")
+
+
+def test_solve_says_what_is_left() -> None:
+    result = run("solve", "cartpole", "--iterations", "11", "--solver", "fddp")
+    assert result.exit_code == 1 and "max_iterations after 11 iterations" in result.output
+    assert re.search(
+        r"not converged after 11 iterations; .*node \d+ costs most; term '.*' costs most there", result.output
+    )
+    assert run("solve", "cartpole", "--solver", "simplex").exit_code == 2
+
+
+def test_ctrl_c_in_solve_keeps_the_last_iterate(tmp_path: Path) -> None:
+    page = tmp_path / "swing.html"
+    process = started("solve", "cartpole", "--solver", "fddp", "--save", str(page))
+    assert process.stdout is not None
+    try:
+        assert any(re.match(r" *1  ", line) for line in process.stdout)  # two iterations are done
+        process.send_signal(signal.SIGINT)
+        output, error = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert not error and page.exists()
+    assert (process.returncode, "interrupted after" in output) in ((130, True), (0, False))  # if it was quicker
 
 
 @pytest.mark.slow

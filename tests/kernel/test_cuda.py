@@ -199,6 +199,18 @@ def test_integers_are_part_of_the_plan(monkeypatch: pytest.MonkeyPatch) -> None:
         assert np.array(launched.words[place : place + 2]).view(np.int32)[:3].tolist() == list(which)
 
 
+def test_counts_are_any_number_of_integers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A rollout has one for each of its steps, all the same; those of which more than the first are read come whole."""
+    from saltus.simulation.stepping import _steps
+
+    Launched(monkeypatch)
+    model = sl.random_model(seed=3, bodies=4)
+    q, v, acting, dt = (Pretended((10, n)) for n in (model.nq, model.nv, 2, 1))
+    _steps.call(model, (np.full(1000, 1000), q, v, acting, dt, v))
+    with pytest.raises(ValueError, match="has 9 integers, expected at most 8"):
+        _steps.call(model, (np.arange(9), q, v, acting, dt, v))
+
+
 def test_results_without_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
     Launched(monkeypatch)
     robot = sl.random_model(seed=3, bodies=4)

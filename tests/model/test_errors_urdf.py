@@ -149,10 +149,10 @@ def test_entities_are_not_expanded(tmp_path: Path) -> None:
     """A billion laughs: each entity is ten of the one before."""
     laughs = '<!ENTITY l0 "ha">' + "".join(f'<!ENTITY l{i} "{f"&l{i - 1};" * 10}">' for i in range(1, 12))
     for use in (link("&l11;"), link("a", "&l11;"), link("a")):
-        start = time.perf_counter()
+        start = time.process_time()
         with pytest.raises(ModelError, match="entities|not well-formed"):
             load_urdf(write(tmp_path, f"<!DOCTYPE robot [{laughs}]>" + robot(use)))
-        assert time.perf_counter() - start < 5
+        assert time.process_time() - start < 5
 
 
 def test_external_entities_are_not_read(tmp_path: Path) -> None:

@@ -9,7 +9,10 @@ import numpy as np
 import pytest
 
 import saltus as sl
+from saltus.model.coupled_tables import Slots
 from tests import oracles
+from tests.closeness import assert_close, with_rounding
+from tests.model.hands import HANDS, load_hands, random_coupled, system_in_pinocchio
 
 
 def gripper() -> sl.Model:
@@ -66,6 +69,70 @@ CASES: dict[str, tuple[Callable[[], Any], Callable[[], Any]]] = {
 def test_agrees_with_the_oracle(name: str) -> None:
     ours, theirs = (np.asarray(call()) for call in CASES[name])
     assert np.abs(ours - theirs).max() <= 1e-11 * np.abs(theirs).max()
+
+
+COUPLED = [model for model in map(random_coupled, range(25)) if model.coupling]
+
+
+@pytest.mark.parametrize("model", COUPLED, ids=lambda model: model.name)
+@pytest.mark.parametrize("specialised", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_forward_dynamics_of_any_tree(model: sl.Model, specialised: bool) -> None:
+    """Groups of joints within each other, across branches, and closed at the world."""
+    rng, q = np.random.default_rng(1), sl.random_configuration(model, 1, 9)
+    v, tau = rng.normal(size=(2, 9, model.nv))
+    forces = rng.normal(size=(9, model.njoints, 6))
+    robot = sl.specialise(model) if specialised else model
+    right = np.array([oracles.forward_dynamics(model, *each) for each in zip(q, v, tau, forces, strict=True)])
+    conditions = [np.linalg.cond(oracles.mass_matrix(model, each)) for each in q]
+    found = sl.aba(robot, q, v, tau, forces)
+    for x, y, condition in zip(found, right, conditions, strict=True):
+        assert_close(x, y, with_rounding(1e-11, condition, 10.0))
+    assert_close(sl.aba(robot, q[0], v[0], tau[0], forces[0]), found[0], with_rounding(1e-12, conditions[0], 10.0))
+    still = np.zeros_like(forces)
+    assert_close(sl.aba(robot, q, v, tau), sl.aba(robot, q, v, tau, still), 1e-11)
+
+
+def test_slots() -> None:
+    """A group is open from its joints to the body that carries all of them; there are many of each kind."""
+    closed_at_world = closed_across = closed_within = nested = 0
+    for model in COUPLED:
+        slots = Slots(model)
+        for i, closing in enumerate(slots.closing):
+            own = {g for g in closing if i in slots.groups[g]}
+            closed_at_world += i == 0 and bool(closing)
+            closed_across += i > 0 and bool(closing - own)
+            closed_within += bool(own)
+            nested += len(slots.of_body[i]) > 1
+    assert min(closed_at_world, closed_across, closed_within, nested) >= 5
+
+
+@pytest.mark.parametrize("path", HANDS, ids=lambda path: path.rpartition("/")[2][:-5])
+def test_hands_against_pinocchio(path: str) -> None:
+    """Its `aba` knows no mimic joints: its inertia matrix and inverse dynamics do."""
+    model = load_hands(path)
+    rng, q = np.random.default_rng(0), sl.random_configuration(model, 1)
+    v, tau = rng.normal(size=(2, model.nv))
+    M, b = system_in_pinocchio(path, model, q, v)[:2]
+    assert_close(sl.crba(model, q), M, 1e-11)
+    assert_close(sl.nonlinear_effects(model, q, v), b, 1e-10)
+    right = np.linalg.solve(M, tau - b)
+    assert_close(sl.aba(model, q, v, tau), right, with_rounding(1e-10, np.linalg.cond(M)))
+
+
+def test_one_call_for_packets_and_single_precision() -> None:
+    """As with all models, results may be given, and samples marked."""
+    q, rng = sl.random_configuration(MODEL, 3, 40), np.random.default_rng(2)
+    v, tau = rng.normal(size=(2, 40, MODEL.nv))
+    right, out = sl.aba(MODEL, q, v, tau), np.empty((40, MODEL.nv))
+    assert sl.aba(MODEL, q, v, tau, out=out) is out and np.array_equal(out, right)
+    single = sl.aba(MODEL, *(x.astype(np.float32) for x in (q, v, tau)))
+    assert single.dtype == np.float32
+    assert_close(single, right, 1e-3)
+    with pytest.raises(ValueError, match=r"^aba: tau has shape \(3,\), expected \(\.\.\., 9\)"):
+        sl.aba(MODEL, q, v, tau[0, :3])
+    q[3, 3:7] *= 2.0
+    with pytest.raises(ValueError, match=r"^aba: q\[3\]: the quaternion of joint 'palm'"):
+        sl.aba(MODEL, q, v, tau)
 
 
 def test_follows_its_primary() -> None:

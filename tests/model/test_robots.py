@@ -106,6 +106,13 @@ def test_frames_of_feet_and_hands_exist(robot: sl.Model) -> None:
         robot.frame_index(frame)
 
 
+def test_feet_and_hands_come_in_the_order_of_their_joints(robot: sl.Model) -> None:
+    """The k-th foot is that of the k-th leg in q."""
+    for frames in sl.robot_frames(robot.name):
+        joints = [robot.frames[robot.frame_index(frame)].joint for frame in frames]
+        assert joints == sorted(joints)
+
+
 @pytest.mark.parametrize("name", ["humanoid", "humanoid_hands", "quadruped", "biped"])
 def test_left_comes_before_right(name: str) -> None:
     names = [joint.name for joint in sl.load_robot(name).joints]

@@ -8,7 +8,7 @@ import numpy as np
 
 import saltus as sl
 from saltus.ocp.activations import Barrier, Huber, LogBarrier, Quadratic, SmoothAbs
-from saltus.ocp.phases import Impact, Phase
+from saltus.ocp.phases import ImpactPhase, Phase
 from saltus.ocp.shooting_problem import ShootingProblem
 from saltus.ocp.terms import (
     Capsule,
@@ -120,7 +120,7 @@ def case(name: str, seed: int = 0, method: str | None = None) -> Case:
     here = [term for term in terms if not isinstance(term, Impulse)]
     strike = [term for term in terms if not term.needs_control]
     end = [term for term in terms if not term.needs_control and not term.needs_force]
-    phases = [Phase(names, nodes=1, terms=here, dt=0.05), Impact(names, terms=strike)]
+    phases = [Phase(names, nodes=1, terms=here, dt=0.05), ImpactPhase(names, terms=strike)]
     x0 = np.concatenate([sl.random_configuration(robot, rng), rng.normal(size=robot.nv)])
     problem = ShootingProblem(
         robot, x0, phases, (), end, constraints=constraints, motors=motors, method=method or "constrained_aba"

@@ -11,7 +11,7 @@ import pytest
 import saltus as sl
 from saltus.kernel import kernel, ld, sincos, st
 from saltus.ocp.activations import Huber, SmoothAbs
-from saltus.ocp.phases import Impact, Phase
+from saltus.ocp.phases import ImpactPhase, Phase
 from saltus.ocp.shooting_problem import ShootingProblem
 from saltus.ocp.terms import Control, Own, OwnFunction, State
 
@@ -51,7 +51,7 @@ def problem_with(*terms: Any) -> ShootingProblem:
     robot = sl.load_robot("quadruped")
     x0 = np.concatenate([robot.reference_configurations["standing"], np.zeros(robot.nv)])
     anywhere = [term for term in terms if not term.needs_control]
-    phases = [Phase([FOOT], nodes=3), Impact([FOOT], anywhere), Phase([FOOT], nodes=2)]
+    phases = [Phase([FOOT], nodes=3), ImpactPhase([FOOT], anywhere), Phase([FOOT], nodes=2)]
     regular = [State(reference=x0, weight=1e-3), Control(weight=1e-2)]
     return ShootingProblem(
         robot, x0, phases, [*regular, *terms], [State(reference=x0), *anywhere],

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import saltus as sl
-from saltus.ocp.phases import Impact, Phase
+from saltus.ocp.phases import ImpactPhase, Phase
 from saltus.ocp.shooting_problem import ShootingProblem
 from saltus.ocp.terms import Control, FrameTranslation, FrictionCone, OwnFunction, State
 
@@ -21,7 +21,7 @@ def hop(integrator: str = "rk4", **more: Any) -> ShootingProblem:
     x0 = np.concatenate([robot.reference_configurations["standing"], np.zeros(robot.nv)])
     reach = FrameTranslation("RF_FOOT", reference=[0.3, 0.1, 0.2], weight=3.0)
     terms = [State(reference=x0), Control(weight=0.1), FrictionCone(FOOT, weight=0.01), reach]
-    phases = [Phase(nodes=2), Impact([FOOT]), Phase([FOOT], nodes=2)]
+    phases = [Phase(nodes=2), ImpactPhase([FOOT]), Phase([FOOT], nodes=2)]
     contacts = [sl.Contact(robot, FOOT, kd=5.0)]
     return ShootingProblem(
         robot, x0, phases, terms, [State(reference=x0)], dt=0.05, constraints=contacts, integrator=integrator, **more

@@ -11,7 +11,7 @@ import pytest
 
 import saltus as sl
 from saltus.ocp.activations import Barrier
-from saltus.ocp.phases import Impact, Phase
+from saltus.ocp.phases import ImpactPhase, Phase
 from saltus.ocp.shooting_problem import ShootingProblem
 from saltus.ocp.terms import (
     Control,
@@ -35,7 +35,7 @@ def walk(method: str = "constrained_aba") -> ShootingProblem:
     phases = [
         Phase(FEET, duration=0.04),
         Phase(FEET[1:], nodes=5, terms=[FrameTranslation(FEET[0], weight=100.0, reference=there)]),
-        Impact(FEET, terms=[Impulse(FEET[0], weight=1e-2)]),
+        ImpactPhase(FEET, terms=[Impulse(FEET[0], weight=1e-2)]),
         Phase(FEET, nodes=3),
     ]
     contacts = [sl.Contact(robot, foot, kd=50.0) for foot in FEET]
@@ -191,9 +191,9 @@ def reach(where: Any) -> FrameTranslation:
         ({"terms": [FrameTranslation("nose", reference=np.zeros(3))]}, "term 'nose FrameTranslation': "),
         ({"terms": [FrictionCone("nose")]}, "term 'nose FrictionCone': unknown contact 'nose'"),
         ({"terms": [STATE], "final": [Control()]}, "node 3, the last: term 'Control' asks for controls or forces"),
-        ({"terms": [STATE, State(activation=Barrier(0.0, 1.0))]}, "term 'State': two have this name"),
+        ({"terms": [STATE, State(activation=Barrier(0.0, 1.0))]}, "terms: two have the name 'State'"),
         ({"terms": [FramePlacement("tool", reference=2.0 * np.eye(4))]}, "reference of term 'tool FramePlacement'"),
-        ({"terms": ["state"]}, "a term is 'state'"),
+        ({"terms": ["state"]}, "terms: one is 'state', expected those of saltus.ocp.terms"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_named(arguments: dict[str, Any], words: str) -> None:

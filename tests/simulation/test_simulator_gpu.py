@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 import saltus as sl
-from saltus.kernel import driver
+from saltus.kernel import cuda, driver
 from saltus.simulation import gpu_simulation
+from saltus.simulation.contact_step import _contact_steps
 
 needs_gpu = pytest.mark.skipif(not driver.is_there(), reason="needs a GPU")
 
@@ -59,12 +60,23 @@ class Host:
         return np.empty(shape, like.dtype)
 
 
+class Checked:
+    """Stands for the kernel: what a launch would be told of its integers."""
+
+    @staticmethod
+    def call(problem: Any, inputs: Any, out: Any) -> None:
+        for k in _contact_steps.integers:
+            cuda.describe(_contact_steps, _contact_steps.inputs[k], inputs[k], ())
+        _contact_steps.call(problem, inputs, out)
+
+
 @pytest.mark.parametrize("robots", [None, 5])
 @pytest.mark.parametrize("which", range(4))
 def test_how_arrays_are_laid_out(robots: int | None, which: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is done around the launch, with NumPy's arrays in the place of a GPU's."""
     monkeypatch.setattr(gpu_simulation, "moved", lambda x, like: np.asarray(x, like.dtype))
     monkeypatch.setattr(gpu_simulation, "library_of", lambda kind: Host)
+    monkeypatch.setattr(gpu_simulation, "_contact_steps", Checked)
     laid_out = gpu_simulation._room
 
     def as_numpy_has_it(like: Any, rows: int, shape: tuple[int, ...]) -> Any:
@@ -87,8 +99,8 @@ def test_how_arrays_are_laid_out(robots: int | None, which: int, monkeypatch: py
     )
     friction = 1.0 if robots is None else np.linspace(0.1, 1.0, robots)
     start = sim.rollout(q, v, duration=0.005)
-    right = sim.rollout(q, v, tau[which], duration=steps * 1e-3, every=5, friction=friction, start=start)
-    found = gpu_simulation.roll_out(sim, q, v, tau[which], steps, 5, friction, start)
+    right = sim.rollout(q, v, tau[which], duration=steps * 1e-3, every=2, friction=friction, start=start)
+    found = gpu_simulation.roll_out(sim, q, v, tau[which], steps, 2, friction, start)
     for name in ("t", "q", "v", "tau", "held", "touch", "report"):
         ours, wanted = getattr(found, name)[..., :], getattr(right, name)
         assert ours.shape == wanted.shape

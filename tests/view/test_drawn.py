@@ -51,17 +51,19 @@ def at(viewer: Viewer, seconds: float) -> Viewer:
 def test_the_slider_shows_the_nearest_frame(viewer: Viewer, seconds: float, frame: int) -> None:
     at(viewer, seconds)
     assert viewer._frame == frame
-    index, _, handle = viewer._solids[0]
+    index, _, handle = viewer._drawn[0].solids[0]
     shape = viewer._scene.solids[index].shape
     place = sl.joint_placements(ROBOT, Q[frame])[shape.joint] @ shape.placement
     np.testing.assert_allclose(np.asarray(handle.batched_positions)[0], place[:3, 3], atol=1e-6)
-    np.testing.assert_allclose(viewer._balls.batched_positions[0], sl.center_of_mass(ROBOT, Q[frame]), atol=1e-6)
+    np.testing.assert_allclose(
+        viewer._drawn[0].balls.batched_positions[0], sl.center_of_mass(ROBOT, Q[frame]), atol=1e-6
+    )
 
 
 @pytest.mark.parametrize("frame", [1, 17, 29])
 def test_arrows_start_at_the_contacts_and_point_along_the_forces(viewer: Viewer, frame: int) -> None:
     at(viewer, frame * DT)
-    tails, heads = np.moveaxis(np.asarray(viewer._arrows.points), 1, 0)
+    tails, heads = np.moveaxis(np.asarray(viewer._drawn[0].arrows.points), 1, 0)
     np.testing.assert_allclose(tails, feet(frame), atol=1e-6)
     arrows, forces = heads - tails, FORCES[frame]
     lengths, sizes = np.linalg.norm(arrows, axis=1), np.linalg.norm(forces, axis=1)
@@ -71,12 +73,12 @@ def test_arrows_start_at_the_contacts_and_point_along_the_forces(viewer: Viewer,
 
 
 def test_no_force_no_arrow(viewer: Viewer) -> None:
-    tails = np.asarray(at(viewer, 0.0)._arrows.points)[:, 0]
+    tails = np.asarray(at(viewer, 0.0)._drawn[0].arrows.points)[:, 0]
     np.testing.assert_allclose(tails, feet(0)[[0, 1, 3]], atol=1e-6)
 
 
 def test_cones_stand_on_the_contacts_along_the_normals(viewer: Viewer) -> None:
-    cones = at(viewer, 5 * DT)._cones
+    cones = at(viewer, 5 * DT)._drawn[0].cones
     np.testing.assert_allclose(cones.batched_positions, feet(5), atol=1e-6)
     w, x, y, z = np.asarray(cones.batched_wxyzs).T
     turned = np.stack([2 * (x * z + w * y), 2 * (y * z - w * x), 1 - 2 * (x * x + y * y)], axis=1)
@@ -84,11 +86,11 @@ def test_cones_stand_on_the_contacts_along_the_normals(viewer: Viewer) -> None:
     wide, _, high = np.asarray(cones.batched_scales).T
     np.testing.assert_allclose(wide, np.array([0.3, 0.5, 0.7, 0.0]) * high.max(), atol=1e-6)
     assert (high[:3] == high[0]).all() and high[0] > 0 == high[3]  # without friction there is no cone
-    assert not np.asarray(at(viewer, 0.0)._cones.batched_scales)[2].any()  # nor where nothing touches
+    assert not np.asarray(at(viewer, 0.0)._drawn[0].cones.batched_scales)[2].any()  # nor where nothing touches
 
 
 def test_the_centre_of_mass_hangs_over_the_floor(viewer: Viewer) -> None:
-    ((top, ground),) = np.asarray(at(viewer, 9 * DT)._plumbs.points)
+    ((top, ground),) = np.asarray(at(viewer, 9 * DT)._drawn[0].plumbs.points)
     center = sl.center_of_mass(ROBOT, Q[9])
     np.testing.assert_allclose(top, center, atol=1e-6)
     np.testing.assert_allclose(ground[:2], center[:2], atol=1e-6)
@@ -98,10 +100,10 @@ def test_the_centre_of_mass_hangs_over_the_floor(viewer: Viewer) -> None:
 def test_a_camera_that_follows_moves_all_else_back(viewer: Viewer) -> None:
     """By as much as the robot has gone, the ground with it."""
     gone = sl.center_of_mass(ROBOT, Q[20]) - sl.center_of_mass(ROBOT, Q[0])
-    still = np.array(at(viewer, 20 * DT)._arrows.points)  # a copy: viser writes to its arrays
+    still = np.array(at(viewer, 20 * DT)._drawn[0].arrows.points)  # a copy: viser writes to its arrays
     viewer._follow.value = True
     try:
-        moved = np.asarray(at(viewer, 20 * DT)._arrows.points)
+        moved = np.asarray(at(viewer, 20 * DT)._drawn[0].arrows.points)
         np.testing.assert_allclose(still - moved, np.broadcast_to(gone, still.shape), atol=1e-6)
         np.testing.assert_allclose(viewer._ground.position, -gone, atol=1e-6)
     finally:
@@ -117,11 +119,11 @@ def test_the_replay_file_holds_the_same(tmp_path) -> None:
     def numbers(packed: str, *shape: int) -> np.ndarray:
         return np.frombuffer(base64.b64decode(packed), np.float32).reshape(1, FRAMES, *shape)
 
-    contacts = data["contacts"]
+    contacts = data["parts"][0]["contacts"]
     points, arrows = numbers(contacts["points"], 4, 3), numbers(contacts["arrows"], 4, 3)
     scale = 0.5 * data["size"] / np.linalg.norm(FORCES, axis=-1).max()
     np.testing.assert_allclose(points[0], [feet(frame) for frame in range(FRAMES)], atol=1e-6)
     np.testing.assert_allclose(arrows[0], scale * FORCES, atol=1e-6)
     np.testing.assert_allclose(numbers(contacts["normals"], 4, 3)[0], np.tile(NORMALS, (FRAMES, 1, 1)), atol=1e-6)
-    np.testing.assert_allclose(numbers(data["center"], 3)[0], sl.center_of_mass(ROBOT, Q), atol=1e-6)
+    np.testing.assert_allclose(numbers(data["parts"][0]["center"], 3)[0], sl.center_of_mass(ROBOT, Q), atol=1e-6)
     assert data["dt"] == DT and data["frames"] == FRAMES

@@ -98,7 +98,7 @@ def test_a_short_impact_leaves_arrows_of_what_lasts() -> None:
     scene = view.describe(rolled())
     lengths = np.linalg.norm(scene.arrows, axis=-1)
     assert lengths.max() <= 0.5 * scene.size * (1 + 1e-12)
-    assert np.linalg.norm(scene.contacts.forces, axis=-1).max() >= scene.full_force
+    assert np.linalg.norm(scene.contacts.forces, axis=-1).max() * scene.metres_per_newton >= scene.longest_arrow
 
 
 def test_self_contacts_carry_nothing() -> None:
@@ -154,27 +154,28 @@ def test_the_replay_file_holds_the_terrain(tmp_path) -> None:
     found = re.search(r'<script[^>]*id="data"[^>]*>(.*?)</script>', text, re.DOTALL)
     assert found
     data = json.loads(found[1])
-    (box,) = data["terrain"]["surfaces"]
+    (part,) = data["parts"]
+    (box,) = part["surfaces"]
     points = np.frombuffer(base64.b64decode(box["vertices"]), np.float32).reshape(-1, 3)
     np.testing.assert_allclose(points.min(axis=0), [-0.5, 1.5, 0.0], atol=1e-6)
     np.testing.assert_allclose(points.max(axis=0), [0.5, 2.5, 0.4], atol=1e-6)
-    assert data["terrain"]["places"] == [[0.0, 0.0, 0.0]] and data["contacts"]["count"] == 2
+    assert part["places"] == [[0.0, 0.0, 0.0]] and part["contacts"]["count"] == 2
 
 
 def test_the_viewer_shows_a_motion_and_keeps_a_terrain() -> None:
     with view.show(rolled(), port=8173) as viewer:
-        (frame,) = viewer._terrain
+        (frame,) = viewer._drawn[0].terrain
         viewer._follow.value = True
         viewer._time.value = 0.6
         viewer._draw()
         np.testing.assert_allclose(frame.position, -viewer._scene.path[-1], atol=1e-6)
         viewer._follow.value = False
-        assert viewer._arrows.points.shape[1:] == (2, 3)
+        assert viewer._drawn[0].arrows.points.shape[1:] == (2, 3)
         viewer.update(at(0, 0, 0.5))
         assert viewer._scene.floor == 0.0 and len(viewer._scene.terrain.pieces) == 2
-        before = viewer._terrain
+        before = viewer._drawn[0].terrain
         viewer.update(at(0, 0, 0.7))
-        assert viewer._terrain is before  # only the robot moved
+        assert viewer._drawn[0].terrain is before  # only the robot moved
 
 
 def test_a_motion_takes_no_other_contacts() -> None:

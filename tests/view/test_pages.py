@@ -68,7 +68,7 @@ def test_arrows_of_the_replay_point_along_the_forces(browser, replay: str) -> No
     with opened(browser, replay) as page:
         page.evaluate("play(false); seconds = 7 * dt; draw()")
         matrices = page.evaluate(
-            """[...Array(places).keys()].map((place) => [shafts, heads].map((mesh) => {
+            """[...Array(4).keys()].map((place) => [parts[0].arrows.shafts, parts[0].arrows.heads].map((mesh) => {
               const found = new THREE.Matrix4(); mesh.getMatrixAt(place, found); return found.elements; }))"""
         )
         scale = page.evaluate("0.5 * size") / np.linalg.norm(forces, axis=-1).max()
@@ -93,6 +93,127 @@ def test_the_replay_plays_and_listens_to_keys(browser, replay: str) -> None:
         assert int(page.locator("#time").input_value()) == at - 1
         page.keyboard.press("Space")
         expect(page.locator("#time")).not_to_have_value(str(at - 1))
+
+
+def test_objects_axes_and_labels_are_seen_and_can_be_hidden(browser, tmp_path) -> None:
+    q, _ = crouch()
+    objects = [
+        view.Marker((0.3, 0.0, 0.6), "box", (0.3, 0.3, 0.3), (0.9, 0.0, 0.9)),
+        view.Path([(-0.5, 0.3, 0.01), (0.5, 0.3, 0.01)], width=0.05),
+        view.Arrow((0, 0, 0.3), np.linspace([0, 0, 0.1], [0, 0, 0.6], 30)),
+        view.Label("target", np.linspace([0.3, 0.0, 0.8], [0.3, 0.0, 0.4], 30)),
+    ]
+    file = view.save_replay(tmp_path / "objects.html", quadruped(), q, objects=objects, axes=["root"])
+    with opened(browser, file.as_uri()) as page:
+        page.evaluate(STILL)
+        before = settled(page)
+        purple = (before[..., 0] - before[..., 1] > 0.3) & (before[..., 2] - before[..., 1] > 0.3)
+        assert purple.mean() > 0.01
+        label = page.locator(".label")
+        assert label.inner_text() == "target"
+        places = []
+        for frame in (0, 29):
+            page.evaluate(f"seconds = {frame} * dt; draw(); render()")
+            box = label.bounding_box()
+            expected = page.evaluate(
+                "frame => { const p = new THREE.Vector3(0.3, 0, frame ? 0.4 : 0.8).add(world.position).project(camera);"
+                "return [(p.x + 1) / 2 * innerWidth, (1 - p.y) / 2 * innerHeight]; }", frame
+            )  # fmt: skip
+            places.append(box["y"])
+            assert abs(box["x"] + box["width"] / 2 - expected[0]) < 2
+            assert 0 < expected[1] - box["y"] - box["height"] < 0.5 * box["height"]  # just above
+        assert places[1] > places[0] + 10
+        for extra in ("objects", "frame axes"):
+            page.evaluate(STILL)
+            shown = settled(page)
+            page.get_by_label(extra).click()
+            assert differing(shown, settled(page)) > 1e-3, extra
+        assert not label.is_visible()
+
+
+def test_buttons_move_the_camera(browser, replay: str) -> None:
+    with opened(browser, replay) as page:
+        page.evaluate(STILL)
+        start = settled(page)
+        directions = {"front": (1, 0, 0), "side": (0, -1, 0), "top": (0, 0, 1)}
+        for name, direction in directions.items():
+            page.get_by_role("button", name=name).click()
+            seen = page.evaluate("camera.position.clone().sub(controls.target).normalize().toArray()")
+            np.testing.assert_allclose(seen, direction, atol=1e-3)
+        page.get_by_role("button", name="start").click()
+        assert differing(start, settled(page)) < 1e-3
+
+
+def test_a_crowd_is_drawn_coarsely_but_near_by(browser, tmp_path) -> None:
+    q = np.stack([crouch(4)[0]] * 30)
+    file = view.save_replay(tmp_path / "crowd.html", quadruped(), q)
+    with opened(browser, file.as_uri()) as page:
+        page.evaluate(STILL)
+        settled(page)
+        assert "30 robots" in page.locator("header p").inner_text()
+        drawn = "() => [...levelsOf(parts[0])].reduce((sum, level) => (sum[level]++, sum), [0, 0, 0])"
+        assert page.evaluate(drawn) == [0, 30, 0]
+        whole = page.evaluate("(render(), renderer.info.render.triangles)")
+        assert whole < 60_000
+        page.evaluate("controls.target.set(0, 0, 0.4); camera.position.set(1, 0.3, 0.6); controls.update(); draw()")
+        unseen, far, close = page.evaluate(drawn)
+        assert unseen > 0 and 0 < close <= 8 and unseen + far + close == 30
+        page.locator("#time").fill("3")
+        scene = view.describe(quadruped(), q)
+        for robot in range(30):  # each where it is, whatever instance it is drawn by
+            place = page.evaluate(f"at.setFromMatrixPosition(parts[0].moved[{robot} * parts[0].bodies]).toArray()")
+            expected = scene.placements[robot, 3, 1, :3, 3]
+            np.testing.assert_allclose(place, expected, atol=1e-5)
+
+
+def test_robots_side_by_side_are_drawn(browser, tmp_path) -> None:
+    ball = sl.ModelBuilder("ball")
+    ball.add_shape(0, "sphere", (0.2,), color=(0.0, 0.8, 0.0, 1.0))
+    scenes = [view.describe(quadruped(), crouch()[0], 0.05), view.describe(ball.build(), np.zeros(0))]
+    file = view.save_replay(tmp_path / "two.html", view.side_by_side(scenes))
+    with opened(browser, file.as_uri(), LARGE) as page:
+        page.evaluate(STILL)
+        image = settled(page)
+        green = (image[..., 1] - image[..., 0] > 0.25) & (image[..., 1] - image[..., 2] > 0.25)
+        orange = (image[..., 0] - image[..., 2] > 0.25) & ~green
+        assert green.mean() > 0.005 and orange.mean() > 0.005
+
+
+def test_pictures_and_videos(tmp_path) -> None:
+    import imageio.v3 as imageio
+
+    q, _ = crouch(20)
+    objects = [view.Marker((0, 0, 0.5), "sphere", (0.4,), (0.9, 0.0, 0.9))]
+    picture = imageio.imread(view.save_picture(tmp_path / "a.png", quadruped(), q, size=(320, 240), objects=objects))
+    assert picture.shape[:2] == (240, 320)
+    middle = picture[120, 160, :3].astype(float)
+    assert middle[0] - middle[1] > 60 and middle[2] - middle[1] > 60
+    for name in ("a.gif", "a.mp4"):
+        file = view.save_video(tmp_path / name, quadruped(), q, 0.02, size=(160, 120), speed=0.5)
+        frames = imageio.imread(file, index=None) if name == "a.gif" else imageio.imread(file, plugin="FFMPEG")
+        assert frames.shape[:3] == (20, 120, 160)  # 0.8 s, 25 a second
+        assert abs(frames[0].astype(float) - frames[-1]).mean() > 1
+
+
+def test_sliders_and_cameras_of_the_viewer(browser) -> None:
+    arm = sl.load_robot("arm")
+    with view.show(arm, arm.reference_configurations["standing"], port=8191) as viewer, \
+         opened(browser, viewer.url, LARGE) as page:  # fmt: skip
+        page.get_by_text("joints").click()
+        page.get_by_text("joint_2").wait_for()
+        before = settled(page)
+        page.get_by_role("slider").nth(1).press("End")
+        wait_until(page, lambda now: differing(before, now) > 0.01)
+        assert viewer.q[1] == arm.upper_position_limit[1]
+        viewer.look("start")  # at where the robot is now
+        page.wait_for_timeout(500)
+        moved = settled(page)
+        page.get_by_role("button", name="top").click()
+        wait_until(page, lambda now: differing(moved, now) > 0.05)
+        viewer.look("start")
+        wait_until(page, lambda now: differing(moved, now) < 0.01)
+        with pytest.raises(ValueError, match="no view 'below'"):
+            viewer.look("below")
 
 
 def test_every_switch_of_the_replay_changes_the_picture(browser, replay: str) -> None:

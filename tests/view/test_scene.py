@@ -178,7 +178,7 @@ def test_one_joint_and_nothing_to_draw() -> None:
     builder.add_joint("slide", "prismatic")
     scene = describe(builder.build(), [0.3], solids=())
     np.testing.assert_allclose(scene.center, [[[0, 0, 0.15]]])  # no mass: the middle of world and joint
-    assert scene.size > 0 and np.isfinite(scene.eye).all()
+    assert scene.size > 0 and np.isfinite(scene.eye()).all()
 
 
 def test_meshes(tmp_path, caplog) -> None:

@@ -12,6 +12,7 @@ from saltus.cli.console import ERROR
 from saltus.cli.info import info
 from saltus.cli.robots import robots
 from saltus.cli.simulate import simulate
+from saltus.cli.solve import solve
 from saltus.cli.view import view
 from saltus.cli.warmup import warmup
 
@@ -26,6 +27,7 @@ robot that is already here.
   [cyan]saltus info quadruped[/cyan]             its joints, masses and limits
   [cyan]saltus view humanoid[/cyan]              look at it in the browser
   [cyan]saltus simulate quadruped --view[/cyan]  throw it into the air
+  [cyan]saltus solve cartpole --view[/cyan]     find out how it swings up
   [cyan]saltus bench arm[/cyan]                  how fast this machine computes it
 
 Functions are compiled when they are first used, for some seconds, and kept;
@@ -75,5 +77,5 @@ app = typer.Typer(
     pretty_exceptions_enable=False, context_settings={"help_option_names": ["-h", "--help"]},
 )  # fmt: skip
 app.callback()(main)
-for command in (robots, info, view, simulate, bench, warmup):
+for command in (robots, info, view, simulate, solve, bench, warmup):
     app.command()(command)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import typer
 from rich.console import Console, RenderableType
@@ -58,7 +58,7 @@ def load(robot: str, floating: bool | None = None) -> Model:
         if floating is not None:
             raise ModelError(f"--floating and --fixed are for files; {robot!r} has the base it has")
         return load_robot(robot)
-    base = {} if floating is None else {"floating_base": floating}
+    base: dict[str, Any] = {} if floating is None else {"floating_base": floating}
     if suffix == ".urdf":
         return load_urdf(robot, **base)
     if suffix == ".sdf":

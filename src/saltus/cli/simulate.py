@@ -13,7 +13,7 @@ from rich.table import Table
 from saltus.arrays import Array
 from saltus.cli.console import OUT, FloatingOption, PoseOption, RobotArgument, load, pose_of, print_whole, progress_bar
 from saltus.cli.contacts import Place, dropped, moved, push_of, report, simulator_of, terrain_of
-from saltus.cli.view import PortOption, SaveOption, serve
+from saltus.cli.view import PortOption, SaveOption, serve, write
 from saltus.collision.terrain import FRICTION
 from saltus.dynamics.kinematics import joint_placements
 from saltus.model import JointKind, Model
@@ -111,9 +111,7 @@ def simulate(
         every = max(1, round(1 / (FRAMES_PER_SECOND * dt)))
         drawn, frames = (model, motion.q[::every]), {"dt": every * dt}
     if save:
-        from saltus.view import save_replay
-
-        OUT.print(f"wrote {save_replay(save, *drawn, **frames)}", soft_wrap=True)
+        write(save, *drawn, **frames)
     if plot:
         from saltus.view import plot_energy
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from saltus.cli.console import OUT, progress_bar
-from saltus.kernel.native import cache_folder
+from saltus.kernel.native import cache_folder, can_keep
 
 
 def warmup(
@@ -48,4 +48,6 @@ def warmup(
             bar.update(task, completed=done, total=total, description=f"compiled {name:<40}")
 
         compile_all(jobs, print_progress if bar.disable else show, forms, names)
+    if not can_keep():
+        raise ValueError(f"{cache_folder()} cannot be written: nothing is kept; SALTUS_CACHE_DIR names another folder")
     OUT.print(f"all are ready in {cache_folder()} ({perf_counter() - begin:.1f} s)", soft_wrap=True)

@@ -59,10 +59,11 @@ def place_bodies(tree, q, w):
     inputs={"q": "nq"},
     outputs={"point": "nslot 3", "normal": "nslot 3", "gap": "nslot", "friction": "nslot", "restitution": "nslot"},
     work=CONTACT_WORK,
+    sloped=False,
 )
 def _contacts(tree, q, w, point, normal, gap, friction, restitution):
     place_bodies(tree, q, w)
-    fill_contacts(tree, w)
+    fill_contacts(tree, None, None, w)
     o = zero(q)
     for s in range(tree.nslot):
         near = less(w.gap[s], 0.5 * FAR)
@@ -100,7 +101,7 @@ def find_contacts(
     return Contacts(point, normal, gap, friction, restitution, mask, tuple(scene.slots))
 
 
-@in_scene(inputs={"q": "nq", "most": ""}, outputs={"distance": "1"}, work=CONTACT_WORK)
+@in_scene(inputs={"q": "nq", "most": ""}, outputs={"distance": "1"}, work=CONTACT_WORK, sloped=False)
 def _self_distance(tree, q, most, w, distance):
     place_bodies(tree, q, w)
     place_shapes(tree, w)

@@ -13,6 +13,7 @@ import numpy as np
 from saltus.arrays import Array, ArrayLike, OnInvalid, on_gpu
 from saltus.constraints.constrained_aba import _constrained_aba
 from saltus.constraints.constraint import Constraint
+from saltus.constraints.coupled import _coupled_impact, _coupled_prox_ltl, _coupled_system
 from saltus.constraints.impact import Impact, _impact
 from saltus.constraints.inverse_dynamics import InverseDynamics, _inverse_dynamics
 from saltus.constraints.kkt import solve_kkt
@@ -68,6 +69,8 @@ TREES_ONLY = {"constrained_aba", "prox_pv"}
 TAKE_ROWS = {"prox_ltl", "prox_ltls", "kkt"}
 """Methods that take rows given by users."""
 
+TAKE_COUPLED = {"prox_ltl", "kkt"}
+"""Methods for robots with mimic joints."""
 
 RELATIVE_MU = {DOUBLE: 1e-7, SINGLE: 1e-4}
 """The default mu, by a typical entry of the Delassus matrix (scale.py)."""
@@ -81,6 +84,10 @@ MOST_AMPLIFIED = 300.0
 DOUBLE_ONLY = {"prox_ltl", "prox_ltls", "prox_pv", "kkt"}
 """Methods that form a matrix, of inertias or of Delassus, whose condition takes more digits than single precision has: they
 compute in double."""
+
+_prox_ltl.take_for_coupled(_coupled_prox_ltl)
+_impact.take_for_coupled(_coupled_impact)
+_constrained_system.take_for_coupled(_coupled_system)
 
 
 class _Solved(NamedTuple):
@@ -121,6 +128,11 @@ class ConstrainedDynamics:
         if loops and solver in TREES_ONLY:
             rest = ", ".join(set(METHODS) - TREES_ONLY)
             raise ModelError(f"method {method!r} is for contacts; {loops[0]!r} ties two bodies, expected one of {rest}")
+        if model.coupling is not None and solver not in TAKE_COUPLED:
+            raise ModelError(
+                f"method {method!r} knows no mimic joints, which model {model.name!r} has, expected one of "
+                f"{', '.join(sorted(TAKE_COUPLED))}"
+            )
         given = [constraint.name for constraint in constraints if constraint.dofs]
         if given and solver not in TAKE_ROWS:
             rest = ", ".join(sorted(TAKE_ROWS))
@@ -216,7 +228,7 @@ class ConstrainedDynamics:
             if self._double_only and all(map(is_single, (q, v, tau))):
                 solve = partial(self.solve, on_invalid=on_invalid)
                 return in_double(self.model, solve, q, v, tau, active, target, start, external, rows)
-            rest = self.defaults(q, v, tau)[: len(self._one)]
+            rest = self._defaults(q, v, tau)[: len(self._one)]
             problem = self.problem_in(rest[0].dtype)
         if rows is not None or self.problem.nu:
             rows = self._checked(rows)
@@ -239,7 +251,7 @@ class ConstrainedDynamics:
         check_choice(on_invalid, "solve")
         return Solution(*call_marking(self._declared, problem, inputs, run=self._run))
 
-    def defaults(self, *arrays: Any) -> tuple[Any, ...]:
+    def _defaults(self, *arrays: Any) -> tuple[Any, ...]:
         """All constraints active, no targets, no start, no rows: of the type of these arrays, and where they are."""
         q, there = arrays[0], on_gpu(arrays[0])
         dtype = SINGLE if all(map(is_single, arrays)) else DOUBLE
@@ -330,7 +342,7 @@ class ConstrainedDynamics:
         >>> bool(np.abs(dynamics.constraint_accelerations(q, v, dynamics.solve(q, v, tau).a)).max() < 1e-8)
         True
         """
-        held, given = self.held(q, v, active, rows)
+        held, given = self._held(q, v, active, rows)
         accelerations: Array = _constraint_accelerations.call(self.problem, (q, v, a, held, given), None, on_invalid)
         return accelerations
 
@@ -353,9 +365,9 @@ class ConstrainedDynamics:
             self, q, v, a, active, rows, mode, on_invalid
         )
 
-    def held(self, q: Any, v: Any, active: ArrayLike | None, rows: ArrayLike | None) -> tuple[Any, Any]:
+    def _held(self, q: Any, v: Any, active: ArrayLike | None, rows: ArrayLike | None) -> tuple[Any, Any]:
         """Activities and the user's rows, as kernels take them."""
-        everything, _, _, given = self.defaults(q, v)
+        everything, _, _, given = self._defaults(q, v)
         if rows is not None or self.problem.nu:
             given = self._checked(rows)
         if active is not None:
@@ -394,14 +406,14 @@ class ConstrainedDynamics:
         """
         if is_single(q) and is_single(v):
             return in_double(self.model, partial(self.impact, on_invalid=on_invalid), q, v, active, restitution, rows)
-        inputs = self.impact_inputs(q, v, active, restitution, rows)
+        inputs = self._impact_inputs(q, v, active, restitution, rows)
         return Impact(*_impact.call(self.problem, (q, v, *inputs), None, on_invalid))
 
-    def impact_inputs(
+    def _impact_inputs(
         self, q: Any, v: Any, active: ArrayLike | None, restitution: ArrayLike, rows: ArrayLike | None
     ) -> tuple[Any, Any, Any]:
         """Activities, restitutions and the user's rows, as kernels take them."""
-        held, given = self.held(q, v, active, rows)
+        held, given = self._held(q, v, active, rows)
         if not on_gpu(restitution):
             restitution = self._spread(restitution, SINGLE if is_single(q) and is_single(v) else DOUBLE)
             if on_gpu(q):
@@ -467,7 +479,7 @@ class ConstrainedDynamics:
         if all(map(is_single, (q, v, a))):
             inverse = partial(self.inverse_dynamics, on_invalid=on_invalid)
             return in_double(self.model, inverse, q, v, a, active, actuated, rows)
-        inputs = (q, v, a, *self.held(q, v, active, rows))
+        inputs = (q, v, a, *self._held(q, v, active, rows))
         return InverseDynamics(*_inverse_dynamics.call(self._driven(actuated), inputs, None, on_invalid))
 
     def _checked(self, rows: ArrayLike) -> ArrayLike:
@@ -536,7 +548,7 @@ class ConstrainedDynamics:
             self.problem.refuse_weightless("factor")
         if is_single(q) and (M is None or is_single(M)):  # the pivots of doubled rows are rounding there
             return in_double(self.model, partial(self.factor, on_invalid=on_invalid), q, active, M, rows)
-        everything, nothing, _, given = self.defaults(q)
+        everything, nothing, _, given = self._defaults(q)
         if rows is not None or self.problem.nu:
             given = self._checked(rows)
         still = np.zeros(self.model.nv, getattr(q, "dtype", DOUBLE))
@@ -652,7 +664,7 @@ class ConstrainedDynamics:
     def _active(self, q: ArrayLike, active: ArrayLike | None) -> ArrayLike:
         if active is not None:
             check_active(active)
-        return self.defaults(q)[0] if active is None else active
+        return self._defaults(q)[0] if active is None else active
 
 
 @cache

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -32,6 +32,18 @@ SETTLED = {np.dtype(np.float64): 1e-7, np.dtype(np.float32): 4e-6}
 """The last change of accelerations, by their size, that counts as none."""
 
 
+class ConstrainedCoupling(NamedTuple):
+    """Of a robot with mimic joints: the tree that kernels see, beside what couples its joints (coupled.py)."""
+
+    tree: Model
+
+    def run(self, algorithm: Algorithm, problem: Any, inputs: tuple[Any, ...]) -> Any:
+        raise ModelError(
+            f"{algorithm.name}: model {problem.name!r} has mimic joints, with which this cannot be computed yet; `solve` by "
+            "prox_ltl or kkt and `impact` can"
+        )
+
+
 class ConstrainedModel:
     """A model with constraints, as algorithms take one: in the place of a `Model`; and what they are solved to, in a number
     type; not `reliable`: no step is small enough to believe it. In single precision every body counts as one that supports
@@ -50,9 +62,9 @@ class ConstrainedModel:
         reliable: bool = True,
         typical: float = 0.0,
     ) -> None:
-        if model.coupling is not None:
-            raise ModelError(f"model {model.name!r} has mimic joints, which cannot be constrained yet")
-        self.model, self.constraints, self.coupling = model, tuple(constraints), None
+        self.robot, self.constraints = model, tuple(constraints)
+        self.coupling = ConstrainedCoupling(model.coupling.tree) if model.coupling else None
+        self.model = model.coupling.tree if model.coupling else model
         self.name, self.joints, self.frames, self.nq, self.nv = (
             model.name,
             model.joints,
@@ -76,7 +88,7 @@ class ConstrainedModel:
         self.nu = sum(constraint.dim for constraint in self.constraints if constraint.dofs)
         self.filled: dict[Tables, Any] = {}
         self.quick: dict[Any, Any] = {}
-        self.parts: dict[Part, FilledPart] = {TREE: filled_part(TREE, model, TREE.measure(model))}
+        self.parts: dict[Part, FilledPart] = {TREE: filled_part(TREE, self.model, TREE.measure(self.model))}
 
     @cached_property
     def movers(self) -> list[list[int]]:
@@ -124,7 +136,7 @@ def fill_field(field: Any, values: Sequence[float]) -> None:
 
 
 def measure_constraints(problem: ConstrainedModel) -> Mapping[str, int]:
-    nm, nv = problem.nm, problem.nv
+    nm, nv = problem.nm, problem.model.nv
     return {"nc": problem.nc, "nm": nm, "nmv": nm * nv, "nmm": nm**2, "nu": problem.nu}
 
 

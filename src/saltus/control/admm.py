@@ -98,6 +98,7 @@ LEAST = 1e-14
         sn_split={"split": None, "gathered": None, "off": None, "moved": None, "position": int},
     ),
     double_only=True,
+    sloped=False,
 )
 def _admm(tree, options, Q, c, A, b, friction, lower, upper, limits, start_x, start_z, w, x, y, z, report):
     """`options`: the most iterations, and ticks of the clock / 1024; `limits`: the tolerance, rho. A start is x and z."""

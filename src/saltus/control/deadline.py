@@ -17,7 +17,7 @@ PERIOD = 0.005
 LONGEST = 2**31 - 1
 
 
-@declare(TABLES, inputs={}, outputs={"high": "1", "low": "1"}, work=Layout(one={"now": None}))
+@declare(TABLES, inputs={}, outputs={"high": "1", "low": "1"}, work=Layout(one={"now": None}), sloped=False)
 def _clock(tree: Any, w: Any, high: Any, low: Any) -> None:
     """In two numbers, of which each is exact."""
     now = ticks()

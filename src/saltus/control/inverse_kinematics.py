@@ -98,6 +98,7 @@ CHUNKS, FEW, ENDLESSLY = 12, 8, 2**30
     },
     outputs={"q": "nq", "best": "nq", "carried": "2 nv", "record": "nrecord", "error": "ntr"},
     work=REACH_WORK,
+    sloped=False,
 )  # fmt: skip
 def _inverse_kinematics(
     tree, options, limits, references, q0, q_in, best_in, carried_in, record_in, w, q, best, carried, record, error

@@ -110,6 +110,7 @@ def _task_velocities(tree, limits, references, q, w, v):
     inputs={"clock": "ticks int", "limits": "4", "references": "ticks nref", "q0": "nq"},
     outputs={"q": "ticks nq", "v": "ticks nv", "error": "ticks ntr"},
     work=WORK,
+    sloped=False,
 )
 def _kinematic_trajectory(tree, clock, limits, references, q0, w, q, v, error):
     """`clock`: the number of ticks, for each."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -25,7 +24,7 @@ from saltus.kernel.gpu_arrays import to_device
 from saltus.model.checks import ModelError, finite, not_negative, unit_vector
 from saltus.model.joints import JointKind
 from saltus.model.model import Model
-from saltus.model.motors import motors_of
+from saltus.model.motors import checked_motors, motors_of
 from saltus.model.parameters import refuse_several
 
 TOLERANCE = 1e-8
@@ -125,7 +124,9 @@ class OperationalSpaceControl:
             raise ModelError(f"OperationalSpaceControl: contacts are {contacts!r}, expected a list of them")
         self.points = tuple(contact_point(model, contact) for contact in contacts)
         self.names = tuple(model.frames[point.frame].name for point in self.points)
-        self.motors = tuple(motors_of(model) if motors is None else checked_motors(model, motors))
+        self.motors = tuple(
+            motors_of(model) if motors is None else checked_motors(model, motors, "OperationalSpaceControl")
+        )
         given = Settings(slack_weight, force_weight, torque_weight, contact_damping, horizon, braking)
         what = "OperationalSpaceControl: "
         settings = Settings(
@@ -283,19 +284,6 @@ def unit_of(task: AnyTask) -> str:
 
 def joint_at(model: Model, dof: int) -> str:
     return next(joint.name for joint in model.joints if joint.iv <= dof < joint.iv + joint.nv)
-
-
-def checked_motors(model: Model, motors: Sequence[int]) -> list[int]:
-    """Degrees of freedom, each once."""
-    expected = f"expected degrees of freedom, each once, from 0 to {model.nv - 1}"
-    try:
-        found = [operator.index(k) for k in motors]
-    except TypeError:
-        raise ModelError(f"OperationalSpaceControl: motors are {motors!r}, {expected}") from None
-    for k in found:
-        if not 0 <= k < model.nv or found.count(k) > 1:
-            raise ModelError(f"OperationalSpaceControl: motors are {motors!r}, with {k}, {expected}")
-    return found
 
 
 def refuse_values(active: Array, friction: Array) -> None:

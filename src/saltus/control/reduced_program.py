@@ -82,6 +82,7 @@ SHARED = 2
     outputs={"x": "sn", "y": "sm", "z": "sn", "report": "6"},
     work=PROGRAM.extended(**REDUCTION.groups, sn={"slope": None}, sn_bent={"bent": None}, sn_pulled={"pulled": None}),
     double_only=True,
+    sloped=False,
 )
 def _reduced_program(
     tree, options, Q, c, A, b, friction, lower, upper, limits, start_x, start_z, w, x, y, z, report

@@ -282,6 +282,7 @@ def sweep_tasks(tree, q, v, references, w):
     inputs={"q": "nq", "v": "nv", "references": "nref"},
     outputs={"R": "ntr nv", "error": "ntr", "rate_error": "ntr", "drift": "ntr", "goal": "ntr"},
     work=WORK,
+    sloped=False,
 )
 def _task_rows(tree, q, v, references, w, R, error, rate_error, drift, goal):
     sweep_tasks(tree, q, v, references, w)

@@ -120,6 +120,7 @@ WORK = ROWS.extended(
     work=WORK,
     inverts_inertia=True,
     double_only=True,
+    sloped=False,
 )  # fmt: skip
 def _whole_body(
     tree, q, v, references, active, friction, wanted, held, options, limits,

@@ -340,7 +340,7 @@ def differentiate_accelerations(
         function, inputs = ConstrainedDynamics.constraint_accelerations, (q, v, a, active, rows)
         entries = jacobian(function, dynamics, inputs, mode, on_invalid=on_invalid)
         return ConstraintAccelerationDerivatives(*entries[:3])
-    held, given = dynamics.held(q, v, active, rows)
+    held, given = dynamics._held(q, v, active, rows)
     return ConstraintAccelerationDerivatives(
         *_constraint_acceleration_derivatives.call(dynamics.problem, (q, v, a, held, given), None, on_invalid)
     )
@@ -421,7 +421,7 @@ def differentiate(
                 array[...] = value
         return found if out is None else ConstrainedDerivatives(*found[:2], *out[2:])
     solution = dynamics.solve(q, v, tau, active, target, start, external, rows, on_invalid=on_invalid)
-    everything, _, _, given = dynamics.defaults(q, v, tau)
+    everything, _, _, given = dynamics._defaults(q, v, tau)
     inputs = (
         q, v, solution.a, solution.forces, everything if active is None else active, given if rows is None else rows,
     )  # fmt: skip

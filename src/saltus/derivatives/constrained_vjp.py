@@ -248,6 +248,7 @@ def turn_over(tree, active, y, dtarget):
     outputs={"dq": "nv", "dv": "nv", "dtau": "nv", "dtarget": "nm"},
     work=WORK,
     inverts_inertia=True,
+    sloped=False,
 )  # fmt: skip
 def _constrained_vjp(tree, q, v, a, forces, active, rows, a_weights, f_weights, external, w, dq, dv, dtau, dtarget):
     inertia_matrix(tree, q, w, w.M)
@@ -301,6 +302,7 @@ def add_given_speeds(tree, y, active, restitution, rows, dv):
     outputs={"dq": "nv", "dv": "nv"},
     work=WORK.extended(nv={"z": None}, nm={"y": None}),
     inverts_inertia=True,
+    sloped=False,
 )  # fmt: skip
 def _impact_vjp(tree, q, v, after, impulses, active, restitution, rows, v_weights, f_weights, w, dq, dv):
     inertia_matrix(tree, q, w, w.M)

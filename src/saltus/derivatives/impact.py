@@ -152,7 +152,7 @@ def differentiate_impact(
         whole = (q, v, active, restitution, rows)
         entries = jacobian(ConstrainedDynamics.impact, dynamics, whole, mode, on_invalid=on_invalid)
         return ImpactDerivatives(impact, entries[0][0], entries[1][0], entries[0][1], entries[1][1])
-    held, share, given = dynamics.impact_inputs(q, v, active, restitution, rows)
+    held, share, given = dynamics._impact_inputs(q, v, active, restitution, rows)
     inputs = (q, v, impact.v - v, impact.impulses, held, share, given)
     answers = _impact_derivatives.call(dynamics.problem, inputs, None, on_invalid)
     void(impact.report, answers)

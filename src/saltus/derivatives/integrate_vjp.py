@@ -37,7 +37,9 @@ def transposed(M, g):
     return Motion(turn_back(M.A, g.lin), turn_back(M.B, g.lin) + turn_back(M.D, g.ang))
 
 
-@algorithm(inputs={"q": "nq", "v": "nv", "weights": "nq 1"}, outputs={"result": "nq", "dq": "nv", "dv": "nv"})
+@algorithm(
+    inputs={"q": "nq", "v": "nv", "weights": "nq 1"}, outputs={"result": "nq", "dq": "nv", "dv": "nv"}, sloped=False
+)
 def _integrate_vjp(tree, q, v, weights, w, result, dq, dv):
     """Weights have an axis more: they are no configuration, and not checked as one."""
     for i in range(1, tree.nj):

@@ -47,7 +47,7 @@ def _solve(dynamics: Any, inputs: Sequence[Any], weights: Any) -> tuple[Solution
     rest: list[Any] = [None] * (8 - len(inputs))
     q, v, tau, active, target, _, external, rows = [*inputs, *rest]
     solution = dynamics.solve(*inputs)
-    everything, _, _, none = dynamics.defaults(q, v, tau)
+    everything, _, _, none = dynamics._defaults(q, v, tau)
     held = (everything if active is None else active, none if rows is None else rows)
     given = (q, v, solution.a, solution.forces, *held, *_both(dynamics, weights))
     answers = _constrained_vjp.call(dynamics.problem, given if external is None else (*given, external))
@@ -62,7 +62,7 @@ def _impact(dynamics: Any, inputs: Sequence[Any], weights: Any) -> tuple[Impact,
     rest: list[Any] = [None, 0.0, None][len(inputs) - 2 :]
     q, v, active, restitution, rows = [*inputs, *rest]
     impact = dynamics.impact(*inputs)
-    held = dynamics.impact_inputs(q, v, active, restitution, rows)
+    held = dynamics._impact_inputs(q, v, active, restitution, rows)
     given = (q, v, impact.v, impact.impulses, *held, *_both(dynamics, weights))
     dq, dv = _impact_vjp.call(dynamics.problem, given)
     void(impact.report, (dq, dv))

@@ -86,6 +86,7 @@ def pull_back(tree, w, places, dq, dv):
     inputs={"q": "nq", "v": "nv", "a": "nv", "weights": "nv", "forces": "nj 6 optional"},
     outputs={"tau": "nv", "dq": "nv", "dv": "nv", "da": "nv"},
     work=WORK,
+    sloped=False,
 )
 def _rnea_vjp(tree, q, v, a, weights, forces, w, tau, dq, dv, da):
     sweep_out(tree, q, v, a, forces, w)
@@ -101,6 +102,7 @@ def _rnea_vjp(tree, q, v, a, weights, forces, w, tau, dq, dv, da):
     inputs={"q": "nq", "v": "nv", "weights": "nv", "forces": "nj 6 optional"},
     outputs={"tau": "nv", "dq": "nv", "dv": "nv"},
     work=WORK,
+    sloped=False,
 )
 def _nonlinear_effects_vjp(tree, q, v, weights, forces, w, tau, dq, dv):
     sweep_out(tree, q, v, None, forces, w)
@@ -116,6 +118,7 @@ def _nonlinear_effects_vjp(tree, q, v, weights, forces, w, tau, dq, dv):
     outputs={"a": "nv", "dq": "nv", "dv": "nv", "dtau": "nv"},
     work=ABA_WORK.extended(nj=BODIES | FELT, nv=AXES),
     inverts_inertia=True,
+    sloped=False,
 )
 def _aba_vjp(tree, q, v, tau, weights, forces, w, a, dq, dv, dtau):
     articulate(tree, q, v, tau, forces, w, a, None)
@@ -126,7 +129,10 @@ def _aba_vjp(tree, q, v, tau, weights, forces, w, a, dq, dv, dtau):
 
 
 @algorithm(
-    inputs={"q": "nq", "weights": "nv", "tau": "nv"}, outputs={"dforces": "nj 6"}, work=Layout(nj={"velocity": Motion})
+    inputs={"q": "nq", "weights": "nv", "tau": "nv"},
+    outputs={"dforces": "nj 6"},
+    work=Layout(nj={"velocity": Motion}),
+    sloped=False,
 )
 def _forces_vjp(tree, q, weights, tau, w, dforces):
     """Of external forces on torques, -J^T f: each force feels the motion of its body. `tau` only brings its leading axes."""

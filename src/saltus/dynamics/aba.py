@@ -22,11 +22,9 @@ accelerations split as said.
 
 from __future__ import annotations
 
-import numpy as np
-
 from saltus.arrays import Array, ArrayLike, OnInvalid
-from saltus.dynamics.crba import crba
-from saltus.dynamics.rnea import external_force, nonlinear_effects
+from saltus.dynamics.coupled_aba import _coupled_aba
+from saltus.dynamics.rnea import external_force
 from saltus.kernel import Layout, kernel, ld, st, zero
 from saltus.model.joint_kernels import add_along, add_motion, carried, component, joint_placement, joint_turn, set_free
 from saltus.model.model import Model
@@ -115,13 +113,7 @@ def _aba(tree, q, v, tau, forces, w, a):
     articulate(tree, q, v, tau, forces, w, a, None)
 
 
-def _solve_coupled(model: Model, q: ArrayLike, v: ArrayLike, tau: ArrayLike, forces: ArrayLike | None = None) -> Array:
-    """Mimic joints tie branches of the tree together, which no sweep over it sees: solve with the inertia matrix."""
-    rest = np.asarray(tau) - nonlinear_effects(model, q, v, forces)
-    return np.linalg.solve(crba(model, q), rest[..., None])[..., 0]  # type: ignore[return-value]
-
-
-_aba.when_coupled = _solve_coupled
+_aba.take_for_coupled(_coupled_aba)
 
 
 def aba(

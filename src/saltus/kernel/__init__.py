@@ -2,7 +2,7 @@
 
 from saltus.kernel.algorithm import ALGORITHMS, Algorithm, Spec, declare
 from saltus.kernel.dual import Dual
-from saltus.kernel.memory import ONE, Layout, ld, st, st_symmetric, tail, within, zero
+from saltus.kernel.memory import ONE, Layout, ld, overlaid, st, st_symmetric, tail, within, zero
 from saltus.kernel.number import F32, F64, Number
 from saltus.kernel.quad import Quad, four, quad
 from saltus.kernel.scalar import (
@@ -55,6 +55,7 @@ __all__ = [
     "lift",
     "maximum",
     "minimum",
+    "overlaid",
     "quad",
     "rolled",
     "select",

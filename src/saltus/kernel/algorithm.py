@@ -44,7 +44,7 @@ class Spec(NamedTuple):
 
     @property
     def configuration(self) -> bool:
-        return self.shape == ("nq",)
+        return self.shape in (("nq",), ("free_nq",))
 
     @classmethod
     def parse(cls, name: str, declaration: str) -> Spec:
@@ -89,6 +89,7 @@ class Algorithm:
         inverts_inertia: bool = False,
         own_code: int = 0,
         double_only: bool = False,
+        sloped: bool = True,
         unchecked: int = 0,
     ) -> None:
         self.kernel, self.tables = mark_kernel(kernel), tables
@@ -115,6 +116,8 @@ class Algorithm:
         """The tables that its code is compiled for; None: for those of any model."""
         self.double_only = double_only
         """Whether what is given in single precision is computed in double: nothing else is compiled ahead."""
+        self.sloped = sloped
+        """Whether a public function asks for its slopes along directions: otherwise none are compiled ahead."""
         self.inverts_inertia = inverts_inertia
         """Whether it divides by inertias, so that models with joints that have none are refused."""
         self.quick_push: Callable[..., Any] = decline
@@ -122,6 +125,8 @@ class Algorithm:
         self._push: dict[int, dict[int, Any]] = {}
         self.when_coupled: Callable[..., Any] | None = None
         """What to do instead if the model has mimic joints (see model/coupling.py)."""
+        self.coupled: Algorithm | None = None
+        """What runs in its place then, with the same inputs, if there is something that does."""
 
     def call(self, model: Any, inputs: tuple[Any, ...], out: Any = None, on_invalid: str = "raise") -> Any:
         """Run on NumPy or CUDA arrays. One sample of contiguous float64 arrays takes the shortest way there is; once there
@@ -129,6 +134,8 @@ class Algorithm:
 
         on_invalid: "raise", or "mark" for NaN in all outputs of samples whose inputs are not valid (see marking.py).
         """
+        if self.coupled is not None and getattr(model, "coupling", None) is not None:
+            return self.coupled.call(model, inputs, out, on_invalid)
         if on_invalid != "raise":
             from saltus.kernel.marking import call_marking, check_choice
 
@@ -168,6 +175,10 @@ class Algorithm:
         made = Algorithm(self.kernel, self.tables, inputs, outputs, self.work, self.inverts_inertia)
         made.name, made.varies, made.known, made.required = self.name, True, self.known, self.required + 1
         return made
+
+    def take_for_coupled(self, other: Algorithm) -> None:
+        """Another algorithm, with the same inputs, stands in for this one if a model has mimic joints."""
+        self.coupled, other.general, other.name = other, self, self.name
 
     def filled(self, model: Any) -> Filled:
         """What the algorithm's kernels see of a model, in memory."""
@@ -282,12 +293,15 @@ def declare(
     inverts_inertia: bool = False,
     own_code: int = 0,
     double_only: bool = False,
+    sloped: bool = True,
     unchecked: int = 0,
 ) -> Callable[[Callable[..., Any]], Algorithm]:
     """The decorator that makes an algorithm of a kernel (tree, *inputs, workspace, *outputs)."""
 
     def decorate(kernel: Callable[..., Any]) -> Algorithm:
-        made = Algorithm(kernel, tables, inputs, outputs, work, inverts_inertia, own_code, double_only, unchecked)
+        made = Algorithm(
+            kernel, tables, inputs, outputs, work, inverts_inertia, own_code, double_only, sloped, unchecked
+        )
         ALGORITHMS.append(made)
         return made
 

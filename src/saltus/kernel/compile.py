@@ -3,6 +3,8 @@ comes out, or PTX for GPUs. It defines the symbol given, and with CALL behind it
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import llvmlite.binding as llvm
@@ -23,9 +25,14 @@ from saltus.kernel.walk import Compiler, Walk
 if TYPE_CHECKING:
     from saltus.kernel.algorithm import Algorithm
 
-GPU_OPTIONS = (("-disable-lsr", "true", "false"), ("-nvptx-prec-divf32", "1", "2"))
-"""Of LLVM's writing of PTX, and what they are elsewhere: addresses that run along with a loop take registers, which are few;
-single-precision quotients off by two units in the last place take a fifth of the time of those that are rounded right."""
+OPTIONS = {
+    "one": (("-disable-lsr", "true", "false"),),
+    GPU: (("-disable-lsr", "true", "false"), ("-nvptx-prec-divf32", "1", "2")),
+}
+"""Of LLVM's writing of code for a form, and what they are elsewhere. Addresses that run along with a loop take registers,
+which are few on GPUs; calls of one sample gain nothing by them (packets 6 %, measured), and most of the time of long
+kernels goes into finding them. On GPUs, single-precision quotients off by two units in the last place take a fifth of the
+time of those that are rounded right."""
 
 LEVEL, LEVEL_OF_SLOPES = 2, 3
 """Of LLVM's optimiser: for dual numbers a higher one, by which they run 5 % faster (measured)."""
@@ -59,7 +66,8 @@ def emit(algorithm: Algorithm, number: Number, present: tuple[bool, ...], form: 
     ):  # it stays one function, wherever it is called from, so that all ways to call it give the same bits
         module.get_function(symbol).add_function_attribute("noinline")
     optimise(module, machine, LEVEL_OF_SLOPES if form == PUSH else LEVEL)
-    return bytes(machine.emit_object(module))
+    with options(form):
+        return bytes(machine.emit_object(module))
 
 
 def ptx(text: str, machine: Any) -> bytes:
@@ -67,13 +75,21 @@ def ptx(text: str, machine: Any) -> bytes:
     module = llvm.parse_assembly(text)
     module.triple, module.data_layout = machine.triple, str(machine.target_data)
     optimise(module, machine, LEVEL)
-    for option in GPU_OPTIONS:
-        llvm.set_option("saltus", f"{option[0]}={option[1]}")
-    try:
+    with options(GPU):
         return str(machine.emit_assembly(module)).encode()
+
+
+@contextmanager
+def options(form: str) -> Iterator[None]:
+    """LLVM has them once for a process."""
+    chosen = OPTIONS.get(form, ())
+    for name, here, _ in chosen:
+        llvm.set_option("saltus", f"{name}={here}")
+    try:
+        yield
     finally:
-        for option in GPU_OPTIONS:
-            llvm.set_option("saltus", f"{option[0]}={option[2]}")
+        for name, _, elsewhere in chosen:
+            llvm.set_option("saltus", f"{name}={elsewhere}")
 
 
 def optimise(module: Any, machine: Any, level: int) -> None:

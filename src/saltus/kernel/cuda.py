@@ -162,7 +162,7 @@ def check_apart(algorithm: Algorithm, plan: Plan, addresses: Sequence[int]) -> N
 
 def make_plan(algorithm: Algorithm, model: Any, given: Sequence[Any], out: Sequence[Any], key: tuple[Any, ...]) -> Plan:
     check_count(algorithm, given)
-    if model.coupling is not None:
+    if algorithm.filled(model).handle is None:
         raise TypeError(f"{algorithm.name}: models with mimic joints run on the CPU, expected NumPy arrays")
     specs = [*algorithm.inputs[: len(given)], *(algorithm.outputs if out else ())]
     forms = [form_of(algorithm, *each) for each in zip(specs, (*given, *out), key[3:], strict=True)]
@@ -235,7 +235,9 @@ def make_plan(algorithm: Algorithm, model: Any, given: Sequence[Any], out: Seque
 def describe(algorithm: Algorithm, spec: Spec, form: Any, leading: tuple[int, ...]) -> Any:
     """An argument's row of `meta`: size, and strides of samples and numbers; or the integers."""
     if spec.integer:
-        if np.size(form) > 2 * META:
+        if np.size(form) > 2 * META and np.ptp(
+            form
+        ):  # kernels read no more than the first of what counts, all the same
             raise ValueError(
                 f"{algorithm.name}: {spec.name} has {np.size(form)} integers, expected at most {2 * META} on a GPU, "
                 "where they come with the launch"

@@ -67,7 +67,7 @@ def launch(algorithm: Algorithm, model: Any, inputs: Sequence[Any], out: Any) ->
         from saltus.kernel.forward import carry
 
         return carry(algorithm, model, completed(algorithm, model, inputs))
-    if model.coupling is not None:
+    if algorithm.filled(model).handle is None:
         return coupled(algorithm, model, completed(algorithm, model, inputs), out)
     arrays = convert(algorithm, inputs)
     key = (algorithm, *[(array.shape, array.dtype.char) for array in arrays])

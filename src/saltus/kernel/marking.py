@@ -40,6 +40,8 @@ def call_marking(
     run: Callable[..., Any] | None = None,
 ) -> Any:
     """What `algorithm.call` answers, or `run(model, inputs)` in its place, which takes the same inputs."""
+    if algorithm.coupled is not None and model.coupling is not None:
+        algorithm = algorithm.coupled
     call = partial(algorithm.call, out=out) if run is None else run
     check_count(algorithm, inputs)
     if any(map(on_gpu, inputs)):

@@ -65,6 +65,13 @@ def within(view: Any, prefix: str) -> Any:
     return view_class_of(tuple(name.removeprefix(prefix) for name in names))(*(getattr(view, name) for name in names))
 
 
+def overlaid(view: Any, prefix: str) -> Any:
+    """A view and, by the rest of their names, its fields whose names begin so, in the place of those that have that name."""
+    fields = view._asdict()
+    fields |= {name.removeprefix(prefix): field for name, field in fields.items() if name.startswith(prefix)}
+    return view_class_of(tuple(fields))(*fields.values())
+
+
 @cache
 def view_class_of(names: tuple[str, ...]) -> Any:
     return namedtuple("View", names)

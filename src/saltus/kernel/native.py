@@ -99,6 +99,13 @@ def cache_folder() -> Path:
     return Path(home) / "saltus"
 
 
+def can_keep() -> bool:
+    """Whether something can be written to the cache's folder, or it made."""
+    folder = cache_folder().absolute()
+    there = next(each for each in (folder, *folder.parents) if each.exists())
+    return there.is_dir() and os.access(there, os.W_OK | os.X_OK)
+
+
 @functools.cache
 def _environment(made_for: Target) -> str:
     """What every compiled function depends on: the processor, and the compiler."""
@@ -139,7 +146,7 @@ def prepare(algorithm: Algorithm, number: Number, present: tuple[bool, ...], for
     trusted = is_trusted(file.parent)
     code = _kept(file) if trusted else None
     if code is None:
-        place = _short(file.parent) if trusted else "memory alone"
+        place = _short(file.parent) if trusted and can_keep() else "memory alone"
         with announced(
             f"compiling {algorithm.name} for {number.name}{' on GPUs' if form == GPU else ''} (first use; kept in {place})"
         ):

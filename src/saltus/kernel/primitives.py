@@ -250,6 +250,13 @@ def _within(walk: Expressions, view: Any, prefix: Any) -> Any:
     return Group(cls, tuple(view.parts[view.cls._fields.index(name)] for name in names))
 
 
+@primitive(memory.overlaid)
+def _overlaid(walk: Expressions, view: Any, prefix: Any) -> Any:
+    parts = dict(zip(view.cls._fields, view.parts, strict=True))
+    parts |= {name.removeprefix(prefix.value): part for name, part in parts.items() if name.startswith(prefix.value)}
+    return Group(memory.view_class_of(tuple(parts)), tuple(parts.values()))
+
+
 @primitive(memory.tail)
 def _tail(walk: Expressions, owner: Any, start: Any) -> Any:
     ty = array(owner)

@@ -34,6 +34,10 @@ class Part:
     """(model) -> the sizes by name."""
     fill: Callable[[Any, Any, Any], None]
     """(model, view of the integers, view of the reals): writes what is not zero."""
+    of_tree: bool = False
+    """Whether, of a model with mimic joints, it is that of its tree."""
+    couples: bool = False
+    """Whether it tells kernels how the coordinates of such a model move its tree."""
 
     def __post_init__(self) -> None:
         for name, spec in (self.ints.fields | self.reals.fields).items():
@@ -96,11 +100,12 @@ class Filled:
     """The tables of one model, in memory."""
 
     def __init__(self, tables: Tables, model: Any) -> None:
-        source = model.coupling.tree if model.coupling else model
+        tree = model.coupling.tree if model.coupling else model
+        sources = [(part, tree if part.of_tree else model) for part in tables.parts]
         self.tables, self.sizes = tables, dict[str, int]()
-        for part in tables.parts:
+        for part, source in sources:
             self.sizes |= part.measure(source)
-        self.parts = [source.parts.get(part) or filled_part(part, source, self.sizes) for part in tables.parts]
+        self.parts = [source.parts.get(part) or filled_part(part, source, self.sizes) for part, source in sources]
         self.plans: dict[Any, Any] = {}
         self.ways: dict[Any, dict[Number, Any]] = {}
         """By algorithm and number of inputs: builtins for one sample and for batches, by number type (fastcall.py)."""
@@ -113,8 +118,8 @@ class Filled:
             words += self.addresses([array.ctypes.data for part in self.parts for array in part.arrays(bits)], bits)
         handle = np.array(words, np.int64)
         handle.setflags(write=False)
-        self.handle: Any = None if model.coupling else handle
-        """For calls of one sample; None if the way is longer because of mimic joints."""
+        self.handle: Any = None if model.coupling and not any(part.couples for part in tables.parts) else handle
+        """What kernels are called with; None if that is not enough, because of mimic joints that they do not know of."""
 
     @cached_property
     def digest(self) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
@@ -44,6 +45,11 @@ class Job(NamedTuple):
     def name(self) -> str:
         return f"{self.algorithm.name} for {self.number.name}"
 
+    @property
+    def kind(self) -> str:
+        """Functions of one form and one layer resemble each other, and are used together."""
+        return f"{self.form} {self.number.name} {self.algorithm.kernel.__module__.split('.')[1]}"
+
 
 def everything() -> list[Algorithm]:
     import saltus  # noqa: F401  (declares the algorithms)
@@ -69,7 +75,7 @@ def jobs(forms: Sequence[str] = FORMS, names: Sequence[str] = ()) -> list[Job]:
         for number, form in numbers[kind]
         for place, algorithm in enumerate(everything())
         if not names or algorithm.name in names
-        if form == native.PUSH or place < len(ALGORITHMS)
+        if (algorithm.sloped if form == native.PUSH else place < len(ALGORITHMS))
         if number.bits == F64.bits or not algorithm.double_only
         for given in algorithm.variants()
         if given or form == "one"  # what has no inputs has no batches
@@ -98,17 +104,19 @@ def write_packs(
         forms = GPU_FORMS if level == target.GPU.name else FORMS
         if forms is FORMS:
             target.force(level)
-        packs.write(folder / f"{level}.pack", dict(_deal(jobs(forms, names), processes, progress, level)))
+        packs.write(folder / f"{level}.pack", _deal(jobs(forms, names), processes, progress, level))
 
 
-def _deal(tasks: Sequence[Job], processes: int | None, progress: Progress, level: str) -> list[tuple[str, bytes]]:
-    """Symbols and object files, by several processes; for the machine at hand if no level is named."""
-    found = []
+def _deal(tasks: Sequence[Job], processes: int | None, progress: Progress, level: str) -> dict[str, dict[str, bytes]]:
+    """Object files by symbol, of each kind by itself, by several processes; for the machine at hand if no level is named."""
+    found = defaultdict[str, dict[str, bytes]](dict)
     with ProcessPoolExecutor(processes or os.cpu_count(), get_context("spawn"), _start, (level,)) as pool:
         running = {pool.submit(_compile, job): job for job in tasks}
         for done, each in enumerate(as_completed(running), 1):
-            found.append(each.result())
-            progress(done, len(running), running[each].name)
+            job = running[each]
+            symbol, code = each.result()
+            found[job.kind][symbol] = code
+            progress(done, len(running), job.name)
     return found
 
 

@@ -29,10 +29,10 @@ from saltus.model.checks import (
 from saltus.model.frames import Frame, FrameKind
 from saltus.model.joints import Joint, JointKind, Mimic
 from saltus.model.loops import Actuator, Loop
-from saltus.model.model import Model
+from saltus.model.merging import merged
+from saltus.model.model import PER_DOF, Model
 from saltus.model.shapes import DEFAULT_COLOR, Shape
 
-PER_DOF = ("velocity_limit", "effort_limit", "armature", "friction", "damping", "stiffness", "spring_reference")
 UNIT_LIMIT = 1.01  # Pinocchio's bound on cosines, sines and quaternions: it never binds
 ROUNDING = 1e-12  # a limit that is divided by a gear and multiplied again stays as it was
 _IDENTITY = np.eye(4)
@@ -57,14 +57,7 @@ class _Draft:
     inertia: Array = field(default_factory=lambda: np.zeros((3, 3)))
 
     def merge(self, mass: float, com: Array, inertia: Array) -> None:
-        total = self.mass + mass
-        if total > 0:
-            apart = self.com - com
-            self.inertia = self.inertia + inertia + (self.mass * mass / total) * _point_inertia(apart)
-            self.com = (self.mass * self.com + mass * com) / total
-        else:
-            self.inertia = self.inertia + inertia
-        self.mass = total
+        self.mass, self.com, self.inertia = merged((self.mass, self.com, self.inertia), (mass, com, inertia))
 
 
 class ModelBuilder:
@@ -446,11 +439,6 @@ class ModelBuilder:
                 raise ModelError(
                     f"joint {joint.name!r}: neither it nor any joint after it has mass; add a body or an armature"
                 )
-
-
-def _point_inertia(offset: Array) -> Array:
-    """Inertia (3, 3) about the origin of a unit point mass at this offset (3,)."""
-    return np.eye(3) * (offset @ offset) - np.outer(offset, offset)
 
 
 def _position_limits(

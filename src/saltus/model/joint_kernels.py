@@ -204,19 +204,25 @@ def defects(tree, q):
     angle whose sine is to be taken."""
     worst, angle = zero(q), zero(q)
     for i in range(1, tree.nj):
-        kind, iq = tree.kind[i], tree.iq[i]
-        if kind == REVOLUTE:
-            angle = larger(fabs(ld(q, iq)), angle)
-        elif kind == FREE_FLYER:
-            worst = larger(off_unit(ld(q, iq + 3, Quat)), worst)
-        elif kind == SPHERICAL:
-            worst = larger(off_unit(ld(q, iq, Quat)), worst)
-        elif kind == CONTINUOUS:
-            turn = ld(q, iq, Vec2)
-            worst = larger(fabs(turn.x * turn.x + turn.y * turn.y - 1.0), worst)
-        elif kind == PLANAR:
-            turn = ld(q, iq + 2, Vec2)
-            worst = larger(fabs(turn.x * turn.x + turn.y * turn.y - 1.0), worst)
+        worst, angle = joint_defects(tree.kind[i], tree.iq[i], q, worst, angle)
+    return worst, angle
+
+
+@kernel
+def joint_defects(kind, iq, q, worst, angle):
+    """The same, of one joint and those before it."""
+    if kind == REVOLUTE:
+        angle = larger(fabs(ld(q, iq)), angle)
+    elif kind == FREE_FLYER:
+        worst = larger(off_unit(ld(q, iq + 3, Quat)), worst)
+    elif kind == SPHERICAL:
+        worst = larger(off_unit(ld(q, iq, Quat)), worst)
+    elif kind == CONTINUOUS:
+        turn = ld(q, iq, Vec2)
+        worst = larger(fabs(turn.x * turn.x + turn.y * turn.y - 1.0), worst)
+    elif kind == PLANAR:
+        turn = ld(q, iq + 2, Vec2)
+        worst = larger(fabs(turn.x * turn.x + turn.y * turn.y - 1.0), worst)
     return worst, angle
 
 

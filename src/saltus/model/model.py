@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from saltus.model.coupling import Coupling
 
 
+PER_COORDINATE = ("lower_position_limit", "upper_position_limit")
+PER_DOF = ("velocity_limit", "effort_limit", "armature", "friction", "damping", "stiffness", "spring_reference")
+"""Fields with a number for each coordinate, and for each degree of freedom."""
+
 UNIT_TOLERANCE = 1e-6  # of the squared length of quaternions, cosines and sines: what the algorithms accept
 
 

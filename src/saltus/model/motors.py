@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Sequence
+
 import numpy as np
 
+from saltus.model.checks import ModelError
 from saltus.model.joints import JointKind
 from saltus.model.model import Model
 
@@ -34,3 +38,16 @@ def motors_of(model: Model) -> list[int]:
         return named
     single = [joint.iv for joint in own if joint.nv and joint.kind.has_axis]
     return [k for k in single if limit[k] > 0 and model.stiffness[k] == 0]
+
+
+def checked_motors(model: Model, motors: Sequence[int], what: str) -> list[int]:
+    """Degrees of freedom, each once; errors begin with `what`."""
+    expected = f"expected degrees of freedom, each once, from 0 to {model.nv - 1}"
+    try:
+        found = [operator.index(k) for k in motors]
+    except TypeError:
+        raise ModelError(f"{what}: motors are {motors!r}, {expected}") from None
+    for k in found:
+        if not 0 <= k < model.nv or found.count(k) > 1:
+            raise ModelError(f"{what}: motors are {motors!r}, with {k}, {expected}")
+    return found

@@ -29,7 +29,7 @@ from saltus.model.builder import ModelBuilder
 from saltus.model.checks import Array, ModelError, inertia_flaw, unit_vector
 from saltus.model.frames import FrameKind
 from saltus.model.joints import JointKind
-from saltus.model.mesh_paths import mesh_path
+from saltus.model.mesh_paths import FindMesh, Folders, mesh_finder
 from saltus.model.model import Model
 from saltus.model.placements import inverse, placement
 from saltus.model.safe_xml import read_xml, robot_file
@@ -59,11 +59,12 @@ SIZES = {
 _logger = logging.getLogger(__name__)
 
 
-def load_sdf(path: str | os.PathLike[str], floating_base: bool = True) -> Model:
+def load_sdf(path: str | os.PathLike[str], floating_base: bool = True, package_dirs: Folders = ()) -> Model:
     """The robot that an SDF file describes; a `ModelError` says what is wrong with the file.
 
     floating_base: as SDF has it, a root link that no joint ties to the world moves freely, on a free flyer named
         `root_joint`, unless the model is static. Otherwise it is fixed to the world.
+    package_dirs: where meshes of `model://name/...` are looked for first, as `load_urdf` has it.
 
     The pose that the file gives to all is the reference configuration `initial`. Visuals are kept as shapes, collision
     shapes if there is no visual at all; these are colliders as well. Meshes are not opened.
@@ -80,16 +81,22 @@ def load_sdf(path: str | os.PathLike[str], floating_base: bool = True) -> Model:
     ...     load_sdf(file.name)
     Model('pendulum', nq=1, nv=1, njoints=2, nframes=3)
     """
-    return load_changed(path, floating_base, lambda sdf: sdf)
+    return load_changed(path, floating_base, lambda sdf: sdf, package_dirs)
 
 
-def load_changed(path: str | os.PathLike[str], floating_base: bool, change: Callable[[SdfModel], SdfModel]) -> Model:
+def load_changed(
+    path: str | os.PathLike[str],
+    floating_base: bool,
+    change: Callable[[SdfModel], SdfModel],
+    package_dirs: Folders = (),
+) -> Model:
     """As `load_sdf`, of what a change makes of the file."""
     file = robot_file(path, "an SDF")
+    find = mesh_finder(file, package_dirs)
     root = read_xml(file, "sdf", "an SDF")
     try:
         sdf = change(read_model(root))
-        return _build(sdf, file, floating_base and not sdf.static)
+        return _build(sdf, file, find, floating_base and not sdf.static)
     except ModelError as error:
         raise ModelError(f"{file}: {error}") from None
 
@@ -108,7 +115,7 @@ class _Places:
         return mover, inverse(self.zero[mover]) @ self.model @ pose
 
 
-def _build(sdf: SdfModel, file: Path, floating_base: bool) -> Model:
+def _build(sdf: SdfModel, file: Path, find: FindMesh, floating_base: bool) -> Model:
     for joint in sdf.joints.values():
         if joint.kind not in (*KINDS, "fixed", GEARBOX):
             known = ", ".join([*KINDS, "fixed"])
@@ -123,11 +130,11 @@ def _build(sdf: SdfModel, file: Path, floating_base: bool) -> Model:
     _add_tree(builder, sdf, root, tree, places)
     for name, (link, pose) in sdf.frames.items():
         builder.add_frame(name, *places.on(link, pose))
-    shapes = _link_shapes(sdf, file)
+    shapes = _link_shapes(sdf, find)
     for name in sdf.links:
         mover, placed = places.on(name, sdf.links[name].pose)
         builder.add_shapes(mover, shapes[name], placed)
-        builder.add_colliders(mover, _link_colliders(sdf.links[name], file), placed)
+        builder.add_colliders(mover, _link_colliders(sdf.links[name], find), placed)
     for joint in closing:
         if joint.kind in LOOP_DIMENSIONS:
             pose = joint.pose @ placement(_turned_to_z(joint))
@@ -248,31 +255,31 @@ def _add_link(builder: ModelBuilder, link: SdfLink, places: _Places, parent_fram
     builder.add_body(joint, link.mass, link.com, link.inertia, at, link.name, parent_frame=parent_frame)
 
 
-def _link_shapes(sdf: SdfModel, file: Path) -> dict[str, list[Shape]]:
+def _link_shapes(sdf: SdfModel, find: FindMesh) -> dict[str, list[Shape]]:
     """Visuals, or collision shapes if there is no visual at all; placed in their links."""
     links = [link.element for link in sdf.links.values()]
     tag = "visual" if any(link.find("visual") is not None for link in links) else "collision"
     return {
-        link.get("name"): [shape for element in link.findall(tag) if (shape := _shape(element, file))] for link in links
+        link.get("name"): [shape for element in link.findall(tag) if (shape := _shape(element, find))] for link in links
     }
 
 
-def _link_colliders(link: SdfLink, file: Path) -> list[Shape]:
+def _link_colliders(link: SdfLink, find: FindMesh) -> list[Shape]:
     """Its collision shapes, placed in it, with the friction that the file gives their surfaces."""
     found = []
     for element in link.element.findall("collision"):
-        shape, mu = _shape(element, file), element.find("surface/friction/ode/mu")
+        shape, mu = _shape(element, find), element.find("surface/friction/ode/mu")
         if shape is not None:
             friction = None if mu is None else float(numbers(mu, 1)[0])
             found.append(replace(shape, frame=link.name, friction=friction))
     return found
 
 
-def _shape(element: Any, file: Path) -> Shape | None:
+def _shape(element: Any, find: FindMesh) -> Shape | None:
     for geometry in element.findall("geometry/*"):
         path: str | None = ""
         if geometry.tag == "mesh":
-            path = mesh_path(file, (geometry.findtext("uri") or "").strip(), located(element))
+            path = find((geometry.findtext("uri") or "").strip(), located(element))
             scale = geometry.find("scale")
             size = np.ones(3) if scale is None else numbers(scale, 3)
         elif geometry.tag in SIZES:
@@ -287,6 +294,9 @@ def _shape(element: Any, file: Path) -> Shape | None:
         if path is not None:
             name = element.get("name") or element.getparent().get("name")
             return Shape(name, 0, geometry.tag, size, pose_in_link(element), np.array(color), path)
+        return None
+    if element.find("geometry/empty") is None:
+        _logger.warning("%s is left out: its geometry is none of %s", located(element), ", ".join([*SIZES, "mesh"]))
     return None
 
 

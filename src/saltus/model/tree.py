@@ -241,7 +241,7 @@ def extent(filled: Filled) -> int:
 
 
 CONFIGURATIONS = Configurations(defects, explain, not_allowed, neutral)
-TREE = Part(SIZES, INTS, REALS, measure, fill)
+TREE = Part(SIZES, INTS, REALS, measure, fill, of_tree=True)
 INERTIAS = Varied("inertias", "nj 10", {"inertia": Rigid, "solid": Rigid})
 TABLES = Tables([TREE], CONFIGURATIONS, extent, INERTIAS)
 algorithm = partial(declare, TABLES)

@@ -22,13 +22,14 @@ import numpy as np
 from saltus.model.builder import ModelBuilder
 from saltus.model.checks import Array, ModelError, inertia_flaw, refuse_negative_moments
 from saltus.model.frames import FrameKind
-from saltus.model.joints import JointKind, Mimic
+from saltus.model.joints import JointKind
+from saltus.model.mesh_paths import Folders, mesh_finder
 from saltus.model.model import Model
 from saltus.model.safe_xml import robot_file
 from saltus.model.shapes import Shape
 from saltus.model.urdf_shapes import link_colliders, link_shapes
 from saltus.model.urdf_transmissions import Transmission
-from saltus.model.urdf_xml import links_and_joints, read_urdf
+from saltus.model.urdf_xml import Link, Robot, UrdfJoint, links_and_joints, read_urdf
 
 ROOT_JOINT = "root_joint"
 KINDS = {
@@ -42,16 +43,20 @@ KINDS = {
 _logger = logging.getLogger(__name__)
 
 
-def load_urdf(path: str | os.PathLike[str], floating_base: bool = False, mimic: bool = False) -> Model:
+def load_urdf(
+    path: str | os.PathLike[str], floating_base: bool = False, mimic: bool = False, package_dirs: Folders = ()
+) -> Model:
     """The robot that a URDF file describes; a `ModelError` says what is wrong with the file.
 
     floating_base: the root link moves freely, on a free flyer named `root_joint`, instead of being fixed to the world.
     mimic: joints with a `<mimic>` element follow their primary and have no place in q and v; otherwise they are
         joints like any other.
+    package_dirs: folders that are packages or hold some, where meshes of `package://name/...` are looked for first; then
+        in the folders above the file, and in those of `ROS_PACKAGE_PATH`.
 
     Its visuals are kept as shapes, its collision shapes if it has no visual at all; these are colliders as well. Meshes are
-    not opened: a path may lead to no file, but not out of the robot's package or folder. Negative masses and moments of
-    inertia are refused; other inertias that no body can have are kept, as many files contain them, and logged as a warning.
+    not opened: a path may lead to no file, which the viewer says, but not out of a package or folder. Negative masses and
+    moments of inertia are refused; other inertias that no body can have are kept, as many files have them, and logged.
 
     >>> import tempfile
     >>> text = '''<robot name="pendulum"><link name="base"/>
@@ -66,11 +71,12 @@ def load_urdf(path: str | os.PathLike[str], floating_base: bool = False, mimic: 
     Model('pendulum', nq=2, nv=1, njoints=2, nframes=4)
     """
     file = robot_file(path, "a URDF")
+    find = mesh_finder(file, package_dirs)
     element, transmissions = read_urdf(file)
     robot = links_and_joints(element)
     try:
         root, joints_below = _tree(robot)
-        shapes, colliders = link_shapes(element, file), link_colliders(element, file)
+        shapes, colliders = link_shapes(element, find), link_colliders(element, find)
         builder = _built(robot, root, joints_below, shapes, colliders, floating_base, mimic)
         _add_motors(builder, robot, transmissions, mimic, file)
         return builder.build()
@@ -78,9 +84,9 @@ def load_urdf(path: str | os.PathLike[str], floating_base: bool = False, mimic: 
         raise ModelError(f"{file}: {error}") from None
 
 
-def _tree(robot: Any) -> tuple[str, dict[str, list[Any]]]:
+def _tree(robot: Robot) -> tuple[str, dict[str, list[UrdfJoint]]]:
     """The root link's name, and for every link the joints below it by name; checks that links form one tree."""
-    joints_below: dict[str, list[Any]] = {}
+    joints_below: dict[str, list[UrdfJoint]] = {}
     for link in robot.links:
         if link.name in joints_below:
             raise ModelError(f"there are two links {link.name!r}")
@@ -93,9 +99,9 @@ def _tree(robot: Any) -> tuple[str, dict[str, list[Any]]]:
         if joint.name in names:
             raise ModelError(f"there are two joints {joint.name!r}")
         names.add(joint.name)
-        for role, link in (("parent", joint.parent), ("child", joint.child)):
-            if link not in joints_below:
-                raise ModelError(f"joint {joint.name!r}: its {role} link {link!r} does not exist")
+        for role, end in (("parent", joint.parent), ("child", joint.child)):
+            if end not in joints_below:
+                raise ModelError(f"joint {joint.name!r}: its {role} link {end!r} does not exist")
         if joint.child in parent_joint:
             both = f"{parent_joint[joint.child]!r} and {joint.name!r}"
             raise ModelError(f"link {joint.child!r} is the child of two joints, {both}; expected a tree")
@@ -118,9 +124,9 @@ def _tree(robot: Any) -> tuple[str, dict[str, list[Any]]]:
 
 
 def _built(
-    robot: Any,
+    robot: Robot,
     root: str,
-    joints_below: dict[str, list[Any]],
+    joints_below: dict[str, list[UrdfJoint]],
     shapes: dict[str, list[Shape]],
     colliders: dict[str, list[Shape]],
     floating_base: bool,
@@ -138,8 +144,7 @@ def _built(
         joint = stack.pop()
         mover, placement, above = place[joint.parent]
         frame: int | None = None
-        if joint.origin is not None:
-            placement = placement @ joint.origin
+        placement = placement @ joint.origin
         if joint.type == "fixed":
             frame = builder.add_frame(joint.name, mover, placement, FrameKind.FIXED_JOINT, parent=above)
         else:
@@ -153,7 +158,9 @@ def _built(
     return builder
 
 
-def _add_motors(builder: ModelBuilder, robot: Any, transmissions: list[Transmission], mimic: bool, file: Path) -> None:
+def _add_motors(
+    builder: ModelBuilder, robot: Robot, transmissions: list[Transmission], mimic: bool, file: Path
+) -> None:
     """The transmissions of joints with an axis; others are passed over, and said if there is no such joint."""
     joints, lost = {joint.name: joint for joint in robot.joints}, []
     for each in transmissions:
@@ -161,7 +168,7 @@ def _add_motors(builder: ModelBuilder, robot: Any, transmissions: list[Transmiss
         if joint is None:
             lost.append(each.joint)
         elif joint.type in KINDS and KINDS[joint.type].has_axis and not (mimic and joint.mimic is not None):
-            most = abs((math.inf if joint.limit is None else joint.limit.effort) / each.gear)
+            most = abs((math.inf if joint.limit is None else joint.limit["effort"]) / each.gear)
             builder.add_actuator(each.name, each.joint, each.gear, -most, most, each.command)
     if lost:
         _logger.warning("%s: transmissions of joints that do not exist: %s", file, ", ".join(lost))
@@ -175,43 +182,40 @@ def add_floating_base(builder: ModelBuilder) -> int:
     )
 
 
-def _add_joint(builder: ModelBuilder, joint: Any, parent: int, placement: Array, frame: int, mimic: bool) -> int:
+def _add_joint(builder: ModelBuilder, joint: UrdfJoint, parent: int, placement: Array, frame: int, mimic: bool) -> int:
     if joint.type not in KINDS:
         known = ", ".join([*KINDS, "fixed"])
         raise ModelError(f"joint {joint.name!r} has the unknown type {joint.type!r}, expected one of {known}")
     kind = KINDS[joint.type]
     settings: dict[str, Any] = {}
     if mimic and joint.mimic is not None:
-        settings["mimic"] = Mimic(joint.mimic.joint, joint.mimic.multiplier, joint.mimic.offset)
+        settings["mimic"] = joint.mimic
     elif kind.has_axis:
         settings = _limits(joint, kind)
-        if joint.dynamics is not None:
-            settings["friction"] = float(joint.dynamics.friction or 0.0)
-            settings["damping"] = float(joint.dynamics.damping or 0.0)
+        settings |= joint.dynamics
     return builder.add_joint(joint.name, kind, parent, placement, joint.axis, parent_frame=frame, **settings)
 
 
-def _limits(joint: Any, kind: JointKind) -> dict[str, float]:
+def _limits(joint: UrdfJoint, kind: JointKind) -> dict[str, float]:
     bounded = kind != JointKind.CONTINUOUS
     if joint.limit is None:
         if bounded:
             raise ModelError(f"joint {joint.name!r} is {joint.type} but has no <limit>")
         return {}
-    limits = {"velocity_limit": joint.limit.velocity, "effort_limit": joint.limit.effort}
+    limits = {"velocity_limit": joint.limit["velocity"], "effort_limit": joint.limit["effort"]}
     if bounded:
-        limits |= {"lower": joint.limit.lower or 0.0, "upper": joint.limit.upper or 0.0}
+        limits |= {"lower": joint.limit.get("lower", 0.0), "upper": joint.limit.get("upper", 0.0)}
     return limits
 
 
-def _add_link(builder: ModelBuilder, link: Any, joint: int, placement: Array, parent_frame: int | None) -> int:
+def _add_link(builder: ModelBuilder, link: Link, joint: int, placement: Array, parent_frame: int | None) -> int:
     """Adds the link's body and frame; returns the frame's index."""
     mass, com, inertia = 0.0, np.zeros(3), np.zeros((3, 3))
     if link.inertial is not None:
-        mass, inertia = link.inertial.mass, link.inertial.inertia
+        mass, inertia, origin = link.inertial
         refuse_negative_moments(mass, inertia, f"link {link.name!r}")
-        if link.inertial.origin is not None:
-            rotation, com = link.inertial.origin[:3, :3], link.inertial.origin[:3, 3]
-            inertia = rotation @ inertia @ rotation.T
+        rotation, com = origin[:3, :3], origin[:3, 3]
+        inertia = rotation @ inertia @ rotation.T
         flaw = inertia_flaw(mass, inertia)
         if flaw:
             _logger.warning("link %r: %s", link.name, flaw)

@@ -3,20 +3,22 @@ not opened."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from saltus.model.checks import Array
-from saltus.model.mesh_paths import mesh_path
-from saltus.model.placements import placement, rotation_from_rpy
+from saltus.model.mesh_paths import FindMesh
 from saltus.model.shapes import DEFAULT_COLOR, Shape
+from saltus.model.urdf_xml import origin_of
 
 SAME = 1e-6
 """How far a ball may be off the end of a cylinder, and its radius off that one's, for both to be parts of a capsule [m]."""
+
+_logger = logging.getLogger(__name__)
 
 SIZE_ATTRIBUTES = {
     "box": ("size",),
@@ -25,9 +27,10 @@ SIZE_ATTRIBUTES = {
     "capsule": ("radius", "length"),
     "mesh": ("scale",),
 }
+KINDS = ", ".join(SIZE_ATTRIBUTES)
 
 
-def link_shapes(robot: Any, file: Path) -> dict[str, list[Shape]]:
+def link_shapes(robot: Any, find: FindMesh) -> dict[str, list[Shape]]:
     """By the names of the links, each shape placed in its link. `robot`: the checked element of `urdf_xml`."""
     colors = {
         material.get("name"): material.find("color")
@@ -36,19 +39,19 @@ def link_shapes(robot: Any, file: Path) -> dict[str, list[Shape]]:
     }
     tag = "visual" if robot.find("link/visual") is not None else "collision"
     return {
-        link.get("name"): [shape for element in link.findall(tag) for shape in _shapes(element, link, colors, file)]
+        link.get("name"): [shape for element in link.findall(tag) for shape in _shapes(element, link, colors, find)]
         for link in robot.findall("link")
     }
 
 
-def link_colliders(robot: Any, file: Path) -> dict[str, list[Shape]]:
+def link_colliders(robot: Any, find: FindMesh) -> dict[str, list[Shape]]:
     """By the names of the links, their collision shapes; a cylinder with a ball at either end is a capsule."""
     return {
         link.get("name"): _with_capsules(
             [
                 replace(shape, frame=link.get("name"), color=np.array(DEFAULT_COLOR))
                 for element in link.findall("collision")
-                for shape in _shapes(element, link, {}, file)
+                for shape in _shapes(element, link, {}, find)
             ]
         )
         for link in robot.findall("link")
@@ -75,27 +78,22 @@ def _with_capsules(shapes: list[Shape]) -> list[Shape]:
     return kept
 
 
-def _shapes(element: Any, link: Any, colors: dict[str, Any], file: Path) -> Iterator[Shape]:
+def _shapes(element: Any, link: Any, colors: dict[str, Any], find: FindMesh) -> Iterator[Shape]:
     """The shapes of a `<visual>` or `<collision>`: one, but for a mesh that is left out or an unknown geometry."""
     name = element.get("name") or link.get("name")
-    for geometry in element.findall("geometry/*")[:1]:
+    geometries = element.findall("geometry/*")[:1]
+    if not geometries:
+        _logger.warning("link %r: a %s is left out: its geometry is none of %s", link.get("name"), element.tag, KINDS)
+    for geometry in geometries:
         kind = geometry.tag
         path: str | None = ""
         if kind == "mesh":
-            path = mesh_path(file, geometry.get("filename"), f"link {link.get('name')!r}")
+            path = find(geometry.get("filename"), f"link {link.get('name')!r}")
         if path is None:
             continue
         words = [geometry.get(attribute, "1 1 1") for attribute in SIZE_ATTRIBUTES[kind]]
         size = np.array(" ".join(words).split(), float)
-        yield Shape(name, 0, kind, size, _origin(element), _color(element.find("material"), colors), path)
-
-
-def _origin(element: Any) -> Array:
-    origin = element.find("origin")
-    if origin is None:
-        return np.eye(4)
-    xyz, rpy = (np.array(origin.get(name, "0 0 0").split(), float) for name in ("xyz", "rpy"))
-    return placement(rotation_from_rpy(rpy), xyz)
+        yield Shape(name, 0, kind, size, origin_of(element), _color(element.find("material"), colors), path)
 
 
 def _color(material: Any, colors: dict[str, Any]) -> Array:

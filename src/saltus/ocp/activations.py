@@ -128,7 +128,7 @@ def activation_rows(activation: Activation, count: int, what: str) -> Rows:
         if (low > high).any():
             raise ModelError(f"{what}: bounds are {low.tolist()} and {high.tolist()}, expected none below the other")
     if isinstance(activation, Barrier):
-        if not 0.0 <= activation.beta <= 1.0:
+        if not (isinstance(activation.beta, int | float | np.number) and 0.0 <= activation.beta <= 1.0):
             raise ModelError(f"{what}: beta is {activation.beta}, expected 0 to 1")
         both = (low > -BOUNDLESS) & (high < BOUNDLESS)
         middle, half = 0.5 * (low + high), 0.5 * (high - low)
@@ -136,7 +136,7 @@ def activation_rows(activation: Activation, count: int, what: str) -> Rows:
         high = np.where(both, middle + activation.beta * half, high)
     for name in ("eps", "delta"):
         given = getattr(activation, name, 1.0)
-        if not (0.0 < given < math.inf):
+        if not (isinstance(given, int | float | np.number) and 0.0 < given < math.inf):
             raise ModelError(f"{what}: {name} is {given}, expected a positive number")
         if hasattr(activation, name):
             size = np.full(count, float(given))

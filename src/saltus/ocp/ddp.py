@@ -17,9 +17,9 @@ import numpy as np
 from saltus.arrays import Array
 from saltus.ocp.euler_structure import _euler_backward, _euler_box_backward
 from saltus.ocp.horizon import Horizon
-from saltus.ocp.problem import Expansion, Trial
+from saltus.ocp.problem import Expansion, OCPResult, Trial
 from saltus.ocp.riccati import _backward, _box_backward
-from saltus.ocp.solver import Direction, Solver
+from saltus.ocp.solver import Direction, Solver, refuse_bad_bounds
 from saltus.ocp.vector_problem import FREE
 
 BACKWARD = {False: _backward, True: _box_backward}
@@ -34,16 +34,23 @@ class RiccatiSolver(Solver):
     """Whether controls stay within `u_lower` and `u_upper`."""
 
     direction: Direction | None = None
+    last: Direction | None = None
+    """That of the solution before, whose memory is its result's."""
     horizon: Horizon | None = None
 
     def set_candidate(self, *arguments: Any, **named: Any) -> None:
-        super().set_candidate(*arguments, **named)
-        problem = self.problem
-        self.direction = None
         if self.boxed:
-            wrong = np.flatnonzero(~(problem.u_lower <= problem.u_upper))
-            if len(wrong):
-                raise ValueError(f"{type(self).__name__}: u_lower lies above u_upper, first at control {wrong[0]}")
+            refuse_bad_bounds(self)
+        super().set_candidate(*arguments, **named)
+        self.last, self.direction = self.direction, None
+
+    def take_memory(self, result: OCPResult | None) -> None:
+        """See Solver."""
+        last, self.last = self.last, None
+        if result is not None and last is not None and last.K is result.K and last.K.shape[:-3] == self.batch:
+            for array in last:
+                array.fill(0.0)  # there is no direction yet
+            self.direction = last
 
     def compute_direction(self, recalculate: bool = True) -> Any:
         """See Solver; gains are in `direction`."""
@@ -75,15 +82,20 @@ class RiccatiSolver(Solver):
         found: tuple[Array, ...] = algorithm.call(self.horizon, inputs, self.direction)
         return found
 
+    def bounded(self) -> Any:
+        """(...) whether bounds of controls hold."""
+        return self.boxed
+
     def room(self) -> tuple[Array, Array]:
         """How far controls may go down and up."""
-        problem, us = self.problem, self.us
-        return np.clip(problem.u_lower - us, -FREE, FREE), np.clip(problem.u_upper - us, -FREE, FREE)
+        problem, us, hold = self.problem, self.us, np.asarray(self.bounded())[..., None, None]
+        below, above = np.where(hold, problem.u_lower - us, -FREE), np.where(hold, problem.u_upper - us, FREE)
+        return np.clip(below, -FREE, FREE), np.clip(above, -FREE, FREE)
 
     def roll(self, lengths: Array) -> Trial:
         """See Solver."""
         found = self.outcome()
-        return self.problem.forward(self.xs, self.us, self.gaps_to_keep(), found.K, found.k, lengths, self.boxed)
+        return self.problem.forward(self.xs, self.us, self.gaps_to_keep(), found.K, found.k, lengths, self.bounded())
 
     def gaps_to_keep(self) -> Array:
         """Of which a rollout keeps 1 - a."""

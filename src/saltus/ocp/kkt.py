@@ -19,7 +19,7 @@ from saltus.arrays import Array
 from saltus.control.fccqp import fccqp
 from saltus.control.quadratic_program import QPStatus
 from saltus.ocp.problem import Expansion, Trial
-from saltus.ocp.solver import Direction, Solver
+from saltus.ocp.solver import Direction, Solver, refuse_bad_bounds
 from saltus.ocp.vector_problem import FREE
 
 
@@ -33,25 +33,14 @@ def dense(expansion: Expansion, gaps: Array, controlled: Array) -> tuple[Array, 
     t = np.arange(T)
     whole = np.arange(T + 1)
 
-    def blocks(array: Array, rows: slice, columns: slice, high: int, wide: int) -> Array:
-        """(..., nodes, high, nodes, wide), a view."""
-        return array[..., rows, columns].reshape(*lead, -1, high, (columns.stop - columns.start) // wide, wide)
-
-    x, u = slice(0, states), slice(states, states + controls)
-    parts = {}
-    for name, rows, columns, high, wide in (("xx", x, x, n, n), ("xu", x, u, n, m), ("uu", u, u, m, m)):
-        parts[name] = np.zeros(
-            (*lead, (rows.stop - rows.start) // high, high, (columns.stop - columns.start) // wide, wide)
-        )
-    spread = np.moveaxis
-    if T:
-        parts["xx"][..., whole, :, whole, :] = spread(expansion.Lxx, -3, 0)
-        parts["xu"][..., t, :, t, :] = spread(expansion.Lxu * acts, -3, 0)
-        parts["uu"][..., t, :, t, :] = spread(expansion.Luu * acts + (1 - acts) * np.eye(m), -3, 0)
-    H[..., x, x] = parts["xx"].reshape(*lead, states, states)
-    H[..., x, u] = parts["xu"].reshape(*lead, states, controls)
+    x, u, spread = slice(0, states), slice(states, states + controls), np.moveaxis
+    xx, xu, uu = (np.zeros((*lead, *shape)) for shape in ((T + 1, n, T + 1, n), (T + 1, n, T, m), (T, m, T, m)))
+    xx[..., whole, :, whole, :] = spread(expansion.Lxx, -3, 0)
+    xu[..., t, :, t, :] = spread(expansion.Lxu * acts, -3, 0)
+    uu[..., t, :, t, :] = spread(expansion.Luu * acts + (1 - acts) * np.eye(m), -3, 0)
+    H[..., x, x], H[..., x, u] = xx.reshape(*lead, states, states), xu.reshape(*lead, states, controls)
     H[..., u, x] = H[..., x, u].swapaxes(-1, -2)
-    H[..., u, u] = parts["uu"].reshape(*lead, controls, controls)
+    H[..., u, u] = uu.reshape(*lead, controls, controls)
     Cx, Cu = np.zeros((*lead, T + 1, n, T + 1, n)), np.zeros((*lead, T + 1, n, T, m))
     Cx[..., whole, :, whole, :] = np.eye(n)
     Cx[..., t + 1, :, t, :] = spread(-expansion.Fx, -3, 0)
@@ -150,6 +139,10 @@ ROUNDING = 1e-11
 
 class BoxKKT(KKT):
     """The same with bounds of controls: a quadratic program an iteration (fccqp)."""
+
+    def set_candidate(self, *arguments: Any, **named: Any) -> None:
+        refuse_bad_bounds(self)
+        super().set_candidate(*arguments, **named)
 
     def solve_system(self) -> tuple[Array, Array]:
         """See KKT."""

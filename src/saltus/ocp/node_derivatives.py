@@ -153,6 +153,7 @@ EXPAND = Tables([TREE, CONSTRAINTS, MOVERS, INFLUENCES, TERMS], CONFIGURATIONS, 
     work=SLOPES,
     inverts_inertia=True,
     double_only=True,
+    sloped=False,
 )  # fmt: skip
 def _expand_nodes(tree, q, v, u, a, forces, data, w, Fx, Fu, Lx, Lu, Lxx, Lxu, Luu, turned, pushed):
     n, nu, nall = tree.ndx, tree.nact, tree.nall

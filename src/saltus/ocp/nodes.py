@@ -220,6 +220,7 @@ def node_kernels(method: str, own: Own = (), rk4: bool = False, *more: Part) -> 
         work=work,
         inverts_inertia=True,
         double_only=True,
+        sloped=False,
     )(calc_nodes)
     rolling = work.extended(nv={"a_": None}, nm={"forces_": None}, nrep={"report_": None})
     return NodeKernels(calc, make_step(advance), make_final(own), tables, rolling)

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from saltus.arrays import Array
+from saltus.arrays import Array, real_numbers
 from saltus.constraints.tables import CONSTRAINTS
 from saltus.derivatives.modes import jacobian
 from saltus.dynamics.panel import clear
@@ -69,6 +69,21 @@ def own_algorithms(residual: Callable[..., Any], derivative: Callable[..., Any] 
     )
 
 
+def answer(term: Any, what: str, function: Any, nodes: Nodes, reference: Array, shape: tuple[int, ...]) -> Array:
+    """What a function in Python returns for all nodes: (..., T + 1, *shape)."""
+    given = [
+        np.broadcast_to(array, array.shape) for array in (nodes.x, nodes.u, reference)
+    ]  # to look at, not to write to
+    try:
+        found = real_numbers(function(*given), "what it returns").astype(float, copy=False)
+    except Exception as error:
+        raise ModelError(f"term {term.name!r}: its {what} raises {type(error).__name__}: {error}") from error
+    wanted = (*nodes.q.shape[:-1], *shape)
+    if found.shape != wanted:
+        raise ModelError(f"term {term.name!r}: its {what} returns the shape {found.shape}, expected {wanted}")
+    return found
+
+
 class OwnTerms:
     """The terms of users of a problem."""
 
@@ -89,20 +104,16 @@ class OwnTerms:
         reference = self._reference(term)
         if isinstance(term, Own):
             algorithm, _ = own_algorithms(term.residual, term.derivative, term.size, reference.shape[-1])
-            found = np.asarray(algorithm.call(self.problem.problem, (*nodes, reference)))
-        else:
-            found = np.asarray(term.residual(nodes.x, nodes.u, reference), float)
-        wanted = (*nodes.q.shape[:-1], term.size)
-        if found.shape != wanted:
-            raise ModelError(f"term {term.name!r}: its function returns the shape {found.shape}, expected {wanted}")
-        return found
+            return np.asarray(algorithm.call(self.problem.problem, (*nodes, reference)))
+        return answer(term, "function", term.residual, nodes, reference, (term.size,))
 
     def slopes(self, term: Any, nodes: Nodes) -> Array:
         """(..., T + 1, size, 2 nv + nu)"""
         reference = self._reference(term)
         if isinstance(term, OwnFunction):
             if term.derivative is not None:
-                return np.asarray(term.derivative(nodes.x, nodes.u, reference), float)
+                shape = (term.size, self.problem.ndx + self.problem.nu)
+                return answer(term, "derivative", term.derivative, nodes, reference, shape)
             return self._differences(term, nodes)
         algorithm, given = own_algorithms(term.residual, term.derivative, term.size, reference.shape[-1])
         if given is not None:
@@ -124,15 +135,20 @@ class OwnTerms:
             there = problem.integrate(x, np.broadcast_to(sign * steps[..., :n], (*x.shape[:-1], n)))
             u = nodes.u + sign * steps[..., n:]
             reference = np.broadcast_to(self._reference(term), (*x.shape[:-1], self._reference(term).shape[-1]))
-            ends.append(np.asarray(term.residual(there, u, reference), float))
+            here = Nodes(
+                there[..., : problem.nq], there[..., problem.nq :], np.broadcast_to(u, (total, *nodes.u.shape))
+            )
+            ends.append(answer(term, "function", term.residual, here, reference, (term.size,)))
         return np.moveaxis((ends[0] - ends[1]) / (2.0 * STEP), 0, -1)
 
     def activated(self, term: Any, rows: Array) -> tuple[Array, Array, Array]:
         """phi, phi' and phi'' of its rows."""
         place = self.terms.rows[term.name]
-        whole = np.zeros((*rows.shape[:-1], self.terms.sizes["nrow"]))
-        whole[..., place] = rows
+        whole, lost = np.zeros((*rows.shape[:-1], self.terms.sizes["nrow"])), ~np.isfinite(rows)
+        whole[..., place] = np.where(lost, 0.0, rows)
         value, slope, curve = (each[..., place] for each in _row_costs.call(self.problem.problem, (whole,)))
+        for each in (value, slope, curve) if lost.any() else ():
+            each[lost] = np.nan
         return value, slope, curve
 
     def weight(self, term: Any) -> Array:
@@ -145,7 +161,8 @@ class OwnTerms:
         total: Array | float = 0.0
         for term in self.functions:
             value, _, _ = self.activated(term, self.rows(term, nodes))
-            total = total + self.weight(term) * value.sum(axis=-1)
+            weight = self.weight(term)
+            total = total + np.where(weight > 0, weight * value.sum(axis=-1), 0.0)
         return total
 
     def expand(self, nodes: Nodes, Lx: Array, Lu: Array, Lxx: Array, Lxu: Array, Luu: Array) -> None:
@@ -153,8 +170,9 @@ class OwnTerms:
         n = self.problem.ndx
         for term in [*self.kernels, *self.functions]:
             weight = self.weight(term)[..., None]
-            _, slope, curve = self.activated(term, self.rows(term, nodes))
-            R = self.slopes(term, nodes)
+            counts = weight > 0  # where it does not, rows and slopes may be anything
+            _, slope, curve = self.activated(term, np.where(counts, self.rows(term, nodes), 0.0))
+            R = np.where(counts[..., None], self.slopes(term, nodes), 0.0)
             gradient = ((weight * slope)[..., None, :] @ R)[..., 0, :]
             hessian = np.swapaxes(R, -1, -2) @ ((weight * curve)[..., None] * R)
             Lx += gradient[..., :n]

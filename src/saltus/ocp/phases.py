@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import NamedTuple
+from numbers import Real
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from saltus.model.checks import ModelError
+from saltus.model.checks import ModelError, whole_number
 from saltus.ocp.terms import Term
 
 
@@ -30,7 +31,7 @@ class Phase:
 
 
 @dataclass(frozen=True)
-class Impact:
+class ImpactPhase:
     """A node of no duration: velocities jump so that these contacts hold from here on."""
 
     contacts: Sequence[str] = ()
@@ -46,36 +47,62 @@ class Placed(NamedTuple):
     own: bool
 
 
-def spans_of(phases: Sequence[Phase | Impact], dt: float) -> tuple[list[tuple[int, int]], list[float]]:
+def spans_of(phases: Sequence[Phase | ImpactPhase], dt: float) -> tuple[list[tuple[int, int]], list[float]]:
     """First and last node of each phase, and the duration of each node."""
     spans: list[tuple[int, int]] = []
     steps: list[float] = []
     for k, phase in enumerate(phases):
-        if isinstance(phase, Impact):
-            own, count = 0.0, 1
-        elif isinstance(phase, Phase):
-            own = dt if phase.dt is None else phase.dt
-            where = f"phase {k}, from node {len(steps)} on"
-            if not 0.0 < own < np.inf:
-                raise ModelError(f"{where}: dt is {own}, expected a positive time; an impact is an Impact")
-            if (phase.duration is None) == (phase.nodes is None):
-                raise ModelError(f"{where}: expected either a duration or a number of nodes")
-            count = phase.nodes if phase.nodes is not None else round(float(phase.duration) / own)  # type: ignore[arg-type]
-            if count < 1:
-                raise ModelError(f"{where}: it has {count} nodes, expected one at least")
-        else:
-            raise ModelError(f"phase {k} is {phase!r}, expected a Phase or an Impact")
+        if not isinstance(phase, Phase | ImpactPhase):
+            raise ModelError(f"phase {k} is {phase!r}, expected a Phase or an ImpactPhase")
+        own, count = (0.0, 1) if isinstance(phase, ImpactPhase) else steps_of(phase, dt, k, len(steps))
         spans.append((len(steps), len(steps) + count))
         steps += [own] * count
     return spans, steps
+
+
+def steps_of(phase: Phase, dt: float, k: int, first: int) -> tuple[float, int]:
+    """The duration of the nodes of phase k, and how many there are."""
+    where = f"phase {k}, from node {first} on"
+    own = dt if phase.dt is None else phase.dt
+    if not (isinstance(own, Real) and 0.0 < own < np.inf):
+        raise ModelError(f"{where}: dt is {own!r}, expected a positive time; an impact is an ImpactPhase")
+    if (phase.duration is None) == (phase.nodes is None):
+        raise ModelError(f"{where}: expected either a duration or a number of nodes")
+    if phase.nodes is not None:
+        count = whole_number(phase.nodes, f"{where}: its number of nodes")
+    elif isinstance(phase.duration, Real) and 0.0 < phase.duration < np.inf:
+        count = round(float(phase.duration) / float(own))
+    else:
+        raise ModelError(f"{where}: its duration is {phase.duration!r}, expected a positive time")
+    if count < 1:
+        raise ModelError(f"{where}: it has {count} nodes, expected one at least")
+    return float(own), count
+
+
+def listed(values: Any, what: str) -> list[Any]:
+    """What was given as a list."""
+    if isinstance(values, Iterable) and not isinstance(values, str | bytes | Mapping):
+        return list(values)
+    raise ModelError(f"{what} are {values!r}, expected a list")
+
+
+def terms_of(values: Any, what: str) -> list[Term]:
+    """A list of terms, whose names differ: the second one would stand in the place of the first."""
+    terms = listed(values, what)
+    for term in terms:
+        if not isinstance(term, Term):
+            raise ModelError(f"{what}: one is {term!r}, expected those of saltus.ocp.terms")
+    names = [term.name for term in terms]
+    for name in names:
+        if names.count(name) > 1:
+            raise ModelError(f"{what}: two have the name {name!r}, expected names of their own")
+    return terms
 
 
 def unique(terms: Sequence[Term]) -> list[Term]:
     """Each term once, by its name; weights and references may differ from phase to phase, nothing else."""
     found: dict[str, Term] = {}
     for term in terms:
-        if not isinstance(term, Term):
-            raise ModelError(f"ShootingProblem: a term is {term!r}, expected one of saltus.ocp.terms")
         first = found.setdefault(term.name, term)
         for each in fields(term):
             if each.name not in ("weight", "reference") and (

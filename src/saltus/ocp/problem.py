@@ -108,9 +108,9 @@ class OptimalControlProblem(Protocol):
         """`out`: an earlier result, whose memory this one may take."""
 
     def forward(
-        self, xs: Array, us: Array, gaps: Array, K: Array, k: Array, lengths: Array, bounded: bool = False
+        self, xs: Array, us: Array, gaps: Array, K: Array, k: Array, lengths: Array, bounded: Any = False
     ) -> Trial:
-        """For all step lengths a in `lengths` (A,), u_t' = u_t - a k_t - K_t (x_t' (-) x_t), `bounded`: within bounds;
+        """For all step lengths a in `lengths` (A,), u_t' = u_t - a k_t - K_t (x_t' (-) x_t), `bounded` (...): within bounds;
         x_0' = x_0 (+) (a - 1) gap_0, x_{t+1}' = f_t(x_t', u_t') (+) (a - 1) gap_{t+1}."""
 
 
@@ -157,7 +157,7 @@ def log_line(
     )  # fmt: skip
 
 
-class Result(NamedTuple):
+class OCPResult(NamedTuple):
     """The last iterate, and how it came about."""
 
     xs: Array

@@ -21,17 +21,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from saltus.arrays import Array, ArrayLike
+from saltus.arrays import Array, ArrayLike, real_numbers
 from saltus.constraints.constraint import Constraint
 from saltus.constraints.dynamics import ConstrainedDynamics
 from saltus.dynamics.rnea import gravity
-from saltus.model.checks import ModelError
+from saltus.kernel.number import F64
+from saltus.model.checks import ModelError, whole_number
 from saltus.model.model import Model
-from saltus.model.motors import motors_of
+from saltus.model.motors import checked_motors, motors_of
+from saltus.model.tree import angles
+from saltus.ocp.culprits import explained, refuse_bad_data, term_to_blame
 from saltus.ocp.forward import roll_out
 from saltus.ocp.node_derivatives import _expand_nodes
 from saltus.ocp.own_terms import Nodes, OwnTerms
-from saltus.ocp.phases import Impact, Phase, Placed, spans_of, unique
+from saltus.ocp.phases import ImpactPhase, Phase, Placed, listed, spans_of, terms_of, unique
 from saltus.ocp.problem import EulerSteps, Expansion, Trial, Values
 from saltus.ocp.runge_kutta import Stage, chain
 from saltus.ocp.shooting_model import INTEGRATORS, METHOD, ShootingModel, robot_algorithms, solver_of
@@ -40,6 +43,8 @@ from saltus.ocp.term_tables import DATA, TermSet
 from saltus.ocp.term_values import _term_values
 from saltus.ocp.terms import CENTER, PLACEMENT, ROTATION, TRANSLATION, Impulse, Term
 from saltus.ocp.vector_problem import control_bounds, finite
+
+LARGEST_ANGLE = F64.largest_angle
 
 RANK = 1e-12
 """Singular values below this share of the largest are zero, for `quasi_static`."""
@@ -93,7 +98,7 @@ class ShootingProblem:
         self,
         robot: Model | ConstrainedDynamics,
         x0: ArrayLike,
-        phases: Sequence[Phase | Impact],
+        phases: Sequence[Phase | ImpactPhase],
         terms: Sequence[Term] = (),
         final: Sequence[Term] = (),
         *,
@@ -103,27 +108,29 @@ class ShootingProblem:
         method: str = METHOD,
         integrator: str = "euler",
     ) -> None:
-        dynamics = robot if isinstance(robot, ConstrainedDynamics) else ConstrainedDynamics(robot, constraints, method)
+        dynamics = dynamics_of(robot, constraints, method)
+        phases = listed(phases, "phases")
         spans, steps = spans_of(phases, dt)
         last = len(steps)
+        terms, final = terms_of(terms, "terms"), terms_of(final, "terms of the last node")
         for term in final:
             if term.needs_control or term.needs_force:
                 raise ModelError(
                     f"node {last}, the last: term {term.name!r} asks for controls or forces: there are none"
                 )
         placed = [Placed(term, 0, last, False) for term in terms]
-        for phase, (start, stop) in zip(phases, spans, strict=True):
-            placed += [Placed(term, start, stop, True) for term in phase.terms]
+        for k, (phase, (start, stop)) in enumerate(zip(phases, spans, strict=True)):
+            placed += [Placed(term, start, stop, True) for term in terms_of(phase.terms, f"phase {k}: terms")]
         placed += [Placed(term, last, last + 1, True) for term in final]
         self._declare(dynamics, x0, unique([each.term for each in placed]), steps, motors, integrator)
         for k, (phase, (start, stop)) in enumerate(zip(phases, spans, strict=True)):
-            for name in phase.contacts:
+            for name in listed(phase.contacts, f"phase {k}: contacts"):
                 if name not in self.terms.contacts:
                     known = ", ".join(self.terms.contacts) or "none"
                     raise ModelError(f"phase {k}: unknown contact {name!r}, expected one of {known}")
                 self.active[start:stop, self.terms.contacts.index(name)] = 1.0
-        for each in placed:
-            self._place(*each)
+        for one in placed:
+            self._place(*one)
         self._check_nodes()
 
     @classmethod
@@ -147,13 +154,20 @@ class ShootingProblem:
         dt: (T,), 0 at impacts. weights: (T + 1, terms), 0 where a term does not count. active: (T + 1 or T, contacts), by
         default all. references: by the terms' names, one for all nodes or (T + 1, size); by default the terms' own.
         """
-        dynamics = robot if isinstance(robot, ConstrainedDynamics) else ConstrainedDynamics(robot, constraints, method)
         self = cls.__new__(cls)
-        self._declare(dynamics, x0, unique(terms), np.asarray(dt, float).tolist(), motors, integrator)
+        terms, steps = terms_of(terms, "terms"), finite(dt, "dt")
+        if steps.ndim != 1:
+            raise ModelError(f"dt has shape {steps.shape}, expected (T,)")
+        self._declare(dynamics_of(robot, constraints, method), x0, unique(terms), steps.tolist(), motors, integrator)
         if active is None:
             self.active[:-1] = 1.0
         else:
-            self.active[: len(np.asarray(active))] = finite(active, "active")
+            held = finite(active, "active")
+            if held.shape not in ((self.T, self.nc), (self.T + 1, self.nc)):
+                raise ModelError(
+                    f"active has shape {held.shape}, expected {(self.T, self.nc)} or {(self.T + 1, self.nc)}"
+                )
+            self.active[: len(held)] = held
         given = dict(references or {})
         for term in self.terms.terms:
             value = given.pop(term.name, term.reference)
@@ -200,8 +214,8 @@ class ShootingProblem:
             if not 0.0 <= step < np.inf:
                 raise ModelError(f"node {t}: dt is {step}, expected a positive time, or 0 at an impact")
         self.dynamics, self.model, self.method = dynamics, dynamics.model, solver_of(dynamics)
-        self.state = MultibodyState(self.model)
-        motors = motors_of(self.model) if motors is None else tuple(motors)
+        self.state, self.angles = MultibodyState(self.model), [joint.iq for joint in angles(self.model)]
+        motors = motors_of(self.model) if motors is None else checked_motors(self.model, motors, "ShootingProblem")
         self.terms = TermSet(dynamics, terms, motors)
         self.problem = ShootingModel(dynamics, self.terms, self.T)
         sizes = self.terms.sizes
@@ -216,7 +230,7 @@ class ShootingProblem:
             )
         limit = self.model.effort_limit[list(motors)]
         self.u_lower, self.u_upper = -limit, limit.copy()
-        self.data, self.x0 = np.zeros((self.T + 1, sizes["ndata"])), self._state(x0)
+        self.data, self.x0 = np.zeros((self.T + 1, sizes["ndata"])), x0
         self.data[:-1, 0], impacts = steps, np.array([*(step == 0.0 for step in steps), False])
         self.data[:, 2] = impacts
         self.data[:, 1] = np.where(impacts, 1.0, self.data[:, 0])
@@ -233,7 +247,17 @@ class ShootingProblem:
         state = finite(x0, "x0")
         if state.shape[-1:] != (self.nx,):
             raise ModelError(f"ShootingProblem: x0 has shape {state.shape}, expected (..., {self.nx})")
+        self.terms.check_configuration(state, "x0")
         return state
+
+    @property
+    def x0(self) -> Array:
+        """(..., nx) where it begins; another one may be set at any time."""
+        return self._x0
+
+    @x0.setter
+    def x0(self, x0: ArrayLike) -> None:
+        self._x0 = self._state(x0)
 
     # ------------------------------------------------------------------------------------------------ declaration
 
@@ -270,6 +294,10 @@ class ShootingProblem:
             node = int(missing[0][-1])
             last = " (the last)" if node == self.T else ""
             raise ModelError(f"node {node}{last}: no term counts there, expected one at least")
+
+    def check(self) -> None:
+        """An error if rows of `data`, which may be written to, make no sense; it names node and term."""
+        refuse_bad_data(self)
 
     # ------------------------------------------------------------------------------------------------ arrays over nodes
 
@@ -310,6 +338,7 @@ class ShootingProblem:
         term = self.terms.terms[self.terms.index(name)]
         where = "" if nodes == slice(None) else f" at nodes {nodes}"
         packed = self.terms.pack(term, value, where)
+        self._check_places(nodes)
         target = self.references[..., nodes, self.terms.places[name]]
         try:
             target[...] = packed
@@ -321,10 +350,21 @@ class ShootingProblem:
     def set_weight(self, name: str, value: ArrayLike, nodes: slice | int = slice(None)) -> None:
         """The weight of a term, by its name, at some nodes; it stays 0 where the term has not what it asks for."""
         k = self.terms.index(name)
-        weight = np.asarray(value, float)
+        weight = real_numbers(value, f"weight of term {name!r}").astype(float)
         if not (np.isfinite(weight).all() and (weight >= 0).all()):
             raise ModelError(f"weight of term {name!r} at nodes {nodes} is {value}, expected finite, nothing negative")
-        self.weights[..., nodes, k] = weight * self._sensible(self.terms.terms[k], True)[nodes]
+        self._check_places(nodes)
+        target, sensible = self.weights[..., nodes, k], self._sensible(self.terms.terms[k], True)[nodes]
+        try:
+            target[...] = weight * sensible
+        except ValueError:
+            raise ModelError(
+                f"weight of term {name!r} at nodes {nodes} has shape {weight.shape}: it does not fit {target.shape} nodes"
+            ) from None
+
+    def _check_places(self, nodes: slice | int) -> None:
+        if not isinstance(nodes, slice) and not -self.T - 1 <= whole_number(nodes, "node") <= self.T:
+            raise ModelError(f"there is no node {nodes}, expected 0 to {self.T}")
 
     # ------------------------------------------------------------------------------------------------ what solvers ask
 
@@ -338,7 +378,7 @@ class ShootingProblem:
 
     def _split(self, xs: Array, us: Array) -> tuple[Array, Array, Array]:
         """q, v and controls of all nodes; those of the last are zero."""
-        xs, us = np.asarray(xs, float), np.asarray(us, float)
+        xs, us = (real_numbers(x, name).astype(float, copy=False) for x, name in ((xs, "xs"), (us, "us")))
         for name, array, shape in (("xs", xs, (self.T + 1, self.nx)), ("us", us, (self.T, self.nu))):
             if array.shape[-2:] != shape:
                 raise ValueError(
@@ -354,7 +394,7 @@ class ShootingProblem:
         try:
             answers = self.kernels.calc.call(self.problem, (q, v, u, self.data))
         except ValueError as error:
-            raise self._explained(error) from None
+            raise explained(self, error) from None
         next_q, next_v, cost, a, forces, report = answers
         next = np.concatenate([next_q[..., :-1, :], next_v[..., :-1, :]], axis=-1)
         costs = cost[..., 0] + self.own.costs_of_functions(Nodes(q, v, u)) if self.own.functions else cost[..., 0]
@@ -423,33 +463,24 @@ class ShootingProblem:
             np.copyto(old, new, where=here.reshape(*here.shape, *[1] * axes))
 
     def forward(
-        self, xs: Array, us: Array, gaps: Array, K: Array, k: Array, lengths: Array, bounded: bool = False
+        self, xs: Array, us: Array, gaps: Array, K: Array, k: Array, lengths: Array, bounded: Any = False
     ) -> Trial:
-        """Rollouts for all `lengths` (A,) at once."""
+        """Rollouts for all `lengths` (A,) at once; one that leaves joints turned more than configurations may be is lost."""
         inputs = self.x0, xs, us, gaps, K, k
         trial = roll_out(
             self.algorithms.forward, self.problem, inputs, lengths, control_bounds(self, bounded), self.data
         )
         if self.own.functions:
-            own = np.sum(self.own.costs_of_functions(Nodes(*self._split(trial.xs, trial.us))), axis=-1)
+            lost = ~np.isfinite(trial.xs).all((-1, -2), keepdims=True)  # functions of users see numbers alone
+            there = np.where(lost, xs, trial.xs), np.where(lost, us, trial.us)
+            own = np.sum(self.own.costs_of_functions(Nodes(*self._split(*there))), axis=-1)
             trial = trial._replace(costs=trial.costs + own)
-        return trial
+        turned = np.abs(trial.xs[..., self.angles]).max((-1, -2), initial=0.0)
+        return trial._replace(costs=np.where(turned < LARGEST_ANGLE, trial.costs, np.inf))
 
     def blame(self, xs: Array, us: Array, node: int) -> str:
         """Which term of a node may be to blame if a solver fails there, at states (T + 1, nx) and controls (T, nu)."""
-        x, u = np.asarray(xs[node], float), np.asarray(us[min(node, self.T - 1)], float)
-        if not (np.isfinite(x).all() and np.isfinite(u).all()):
-            return "its state or its controls are not finite"
-        try:
-            found = self.term_values(np.tile(x, (self.T + 1, 1)), np.tile(u, (self.T, 1)))
-        except ValueError as error:
-            return str(error)
-        costs = {name: float(np.ravel(cost[..., node])[0]) for name, cost in found.costs.items()}
-        wrong = [name for name, cost in costs.items() if not np.isfinite(cost)]
-        if wrong:
-            return f"term {wrong[0]!r} costs {costs[wrong[0]]} there"
-        most = max(costs, key=lambda name: costs[name])
-        return f"term {most!r} costs most there, {costs[most]:.3g} of {sum(costs.values()):.3g}"
+        return term_to_blame(self, xs, us, node)
 
     def rollout(self, us: ArrayLike, x0: ArrayLike | None = None) -> Array:
         """The states (..., T + 1, nx) from x0 on, in one call."""
@@ -464,7 +495,11 @@ class ShootingProblem:
     def quasi_static(self, xs: ArrayLike) -> Array:
         """Controls (..., T, nu) that hold the robot still at each of the states (..., T + 1 or T, nx), with the contacts of
         its node: those and the forces of contacts are the least that do; zero at impacts."""
-        q = np.asarray(xs, float)[..., : self.T, : self.nq]
+        states = finite(xs, "quasi_static: xs")
+        if states.shape[-2:] not in ((self.T, self.nx), (self.T + 1, self.nx)):
+            shapes = f"(..., {self.T + 1}, {self.nx}) or (..., {self.T}, {self.nx})"
+            raise ValueError(f"quasi_static: xs has shape {states.shape}, expected {shapes}")
+        q = states[..., : self.T, : self.nq]
         active, still = self.active[..., : self.T, :], np.zeros(self.nv)
         rows = self.dynamics.constraint_acceleration_derivatives(q, still, still, active).dacceleration_da
         S = np.zeros((self.nv, self.nu))
@@ -474,20 +509,6 @@ class ShootingProblem:
         held: Array = u[..., : self.nu, 0] * self.controlled[:, None]
         return held
 
-    def _explained(self, error: ValueError) -> ValueError:
-        """Which node and term have a number that is not finite; else the error as it is."""
-        wrong = np.argwhere(~np.isfinite(self.data))
-        if not len(wrong):
-            return error
-        *_, node, place = wrong[0].tolist()
-        after = place - DATA - self.nc - len(self.terms.terms)
-        what = ("dt", "scale of the cost", "impact")[place] if place < DATA else f"activity of contact {place - DATA}"
-        if after >= 0:
-            what = next(f"reference of term {n!r}" for n, s in self.terms.places.items() if s.start <= after < s.stop)
-        elif place >= DATA + self.nc:
-            what = f"weight of term {self.terms.terms[place - DATA - self.nc].name!r}"
-        return ModelError(f"node {node}: the {what} is {self.data[tuple(wrong[0])]}, expected finite numbers")
-
 
 def restored(cls: Any, arguments: Any, data: Array, lower: Array, upper: Array) -> ShootingProblem:
     """A problem that was pickled."""
@@ -495,6 +516,15 @@ def restored(cls: Any, arguments: Any, data: Array, lower: Array, upper: Array) 
     problem._declare(*arguments)
     problem.data, problem.u_lower, problem.u_upper = data, lower, upper
     return problem
+
+
+def dynamics_of(robot: Any, constraints: Sequence[Constraint], method: str) -> ConstrainedDynamics:
+    """What was given as a robot: with its constraints, or a model that gets these."""
+    if isinstance(robot, ConstrainedDynamics):
+        return robot
+    if not isinstance(robot, Model):
+        raise ModelError(f"ShootingProblem: the robot is {robot!r}, expected a Model or ConstrainedDynamics")
+    return ConstrainedDynamics(robot, constraints, method)
 
 
 def names_of(terms: TermSet) -> str:

@@ -21,18 +21,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
+from numbers import Real
+from threading import Lock
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from saltus.arrays import Array, ArrayLike
+from saltus.arrays import Array, ArrayLike, real_numbers
 from saltus.kernel.target import packet
-from saltus.ocp.problem import Expansion, Log, OptimalControlProblem, Result, Trial, log_line
+from saltus.model.checks import whole_number
+from saltus.ocp.problem import Expansion, Log, OCPResult, OptimalControlProblem, Trial, Values, log_line
 from saltus.ocp.status import OCPStatus
 from saltus.ocp.vector_problem import finite
 
 HUGE = 1e30
 """What is larger counts as infinite."""
+
+FEW = 10
+"""Who allows fewer iterations (as in a control loop) does not ask why it has not converged: what says so takes its time."""
+
+GAP = 1e-9
+"""Smaller ones are not worth a word."""
 
 ALONE = 2
 """So many step lengths of a single problem are tried one by one: most are good enough, and a packet takes four times as long
@@ -97,20 +106,25 @@ class Solver:
         callbacks: Sequence[Callable[[Solver], None]] = (),
         **options: Any,
     ) -> None:
-        unknown = set(options) - set(Options._fields)
-        if unknown:
+        if not hasattr(problem, "calc_diff"):
             raise TypeError(
-                f"{type(self).__name__}: {min(unknown)!r} is no option, expected one of {', '.join(Options._fields)}"
+                f"{type(self).__name__}: the problem is {problem!r}, expected a ShootingProblem, an LQR ..."
             )
+        if not (isinstance(callbacks, Sequence) and all(map(callable, callbacks))):
+            raise TypeError(f"{type(self).__name__}: callbacks are {callbacks!r}, expected a list of functions")
         self.problem, self.callbacks = problem, tuple(callbacks)
-        self.options = self.defaults._replace(**options)
-        for name, value in self.options._asdict().items():
-            if not (np.asarray(value) > 0).all():
-                raise ValueError(f"{type(self).__name__}: {name} is {value}, expected more than 0")
+        self.options = checked_options(self.defaults, options, type(self).__name__)
+        self.lock = Lock()
         self.controlled = np.asarray(getattr(problem, "controlled", np.ones(problem.T)), float)
         self.iteration = -1
         self.trial: Trial | None = None
         self.expansion: Expansion | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "lock"}  # locks cannot travel
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, lock=Lock())
 
     # ------------------------------------------------------------------------------------------------------- candidates
 
@@ -118,6 +132,8 @@ class Solver:
         """Start from states (..., T + 1, nx), by default x0 at all nodes, and controls (..., T, nu), by default 0.
         `feasible`: they are a rollout of these controls, without gaps."""
         problem = self.problem
+        if hasattr(problem, "check"):
+            problem.check()
         x0 = finite(problem.x0, f"{type(self).__name__}: x0")
         shapes = {"xs": (problem.T + 1, problem.nx), "us": (problem.T, problem.nu)}
         given = {}
@@ -129,8 +145,15 @@ class Solver:
                     raise ValueError(
                         f"{type(self).__name__}: {name} has the shape {array.shape}, expected (..., {shape[0]}, {shape[1]})"
                     )
-        leads = [array.shape[:-2] for array in given.values()]
-        batch = np.broadcast_shapes(getattr(problem, "batch", x0.shape[:-1]), x0.shape[:-1], *leads)
+        leads = {"x0": x0.shape[:-1], "the problem": getattr(problem, "batch", ())}
+        leads |= {name: array.shape[:-2] for name, array in given.items()}
+        try:
+            batch = np.broadcast_shapes(*leads.values())
+        except ValueError:
+            raise ValueError(
+                f"{type(self).__name__}: leading axes do not go together: "
+                + ", ".join(f"{name} {shape}" for name, shape in leads.items())
+            ) from None
         start = given.get("xs", x0[..., None, :])
         states = np.array(np.broadcast_to(start, (*batch, *shapes["xs"])))
         controls = np.array(np.broadcast_to(given.get("us", 0.0), (*batch, *shapes["us"])))
@@ -153,19 +176,22 @@ class Solver:
         """(..., T + 1, ndx), and the cost (...)."""
         problem = self.problem
         values = problem.calc(xs, us)
-        lost = self.lost_nodes(values.next, values.costs)
+        lost = self.lost_node(values)
         if lost is not None:
-            raise ValueError(f"{type(self).__name__}: the start is lost at node {lost}: what it leads to is not finite")
+            node, words = lost[-1], self.blamed(xs[lost[:-1]], us[lost[:-1]], lost[-1])
+            raise ValueError(
+                f"{type(self).__name__}: the start is lost at node {node}: what it leads to is not finite{words}"
+            )
         x0 = np.broadcast_to(problem.x0, xs[..., 0, :].shape)
         ends = np.concatenate([x0[..., None, :], values.next], -2)
         return problem.difference(xs, ends), values.costs.sum(-1)
 
     @staticmethod
-    def lost_nodes(next: Array, costs: Array) -> int | None:
-        """The first node whose numbers are not finite."""
-        bad = ~np.isfinite(costs)
-        bad[..., :-1] |= ~np.isfinite(next).all(-1)
-        return int(np.argwhere(bad)[0][-1]) if bad.any() else None
+    def lost_node(values: Values) -> tuple[int, ...] | None:
+        """The first node whose numbers are not finite: problem of a batch, and node."""
+        bad = ~np.isfinite(values.costs)
+        bad[..., :-1] |= ~np.isfinite(values.next).all(-1)
+        return tuple(np.argwhere(bad)[0].tolist()) if bad.any() else None
 
     @property
     def xs(self) -> Array:
@@ -205,6 +231,9 @@ class Solver:
         """Gains and value function for the result."""
         raise NotImplementedError
 
+    def take_memory(self, result: OCPResult | None) -> None:
+        """That of the last result, if there is one to be had."""
+
     # ---------------------------------------------------------------------------------------------------- single strokes
 
     def try_step(self, length: float = 1.0) -> Any:
@@ -236,18 +265,47 @@ class Solver:
         feasible: bool = False,
         regularisation: float | None = None,
         verbose: bool = False,
-    ) -> Result:
+        out: OCPResult | None = None,
+    ) -> OCPResult:
         """Iterate until it has converged. `xs`, `us`, `feasible`: see `set_candidate`. `verbose`: print a line an iteration.
 
+        out: the last result of this solver, if nobody needs it any more: the new one takes its memory, that of gains and
+        value functions.
         Ctrl-C ends it after the iteration's part that is being computed; the result is the last iterate.
         """
+        if not self.lock.acquire(blocking=False):
+            raise RuntimeError(f"{type(self).__name__}: it is solving already, expected a solver for each thread")
+        try:
+            return self.iterated(xs, us, max_iterations, feasible, regularisation, verbose, out)
+        finally:
+            self.lock.release()
+
+    def iterated(
+        self,
+        xs: ArrayLike | None,
+        us: ArrayLike | None,
+        max_iterations: int,
+        feasible: bool,
+        regularisation: float | None,
+        verbose: bool,
+        out: OCPResult | None,
+    ) -> OCPResult:
+        """See `solve`."""
+        most = whole_number(max_iterations, f"{type(self).__name__}: max_iterations")
+        if most < 0:
+            raise ValueError(f"{type(self).__name__}: max_iterations is {most}, expected none or more")
         rows: list[tuple[Any, ...]] = []
         self.set_candidate(xs, us, feasible)
+        self.take_memory(out)
         if regularisation is not None:
+            if not (isinstance(regularisation, Real) and 0.0 <= regularisation < np.inf):
+                raise ValueError(
+                    f"{type(self).__name__}: regularisation is {regularisation!r}, expected a number, not negative"
+                )
             self.preg = self.dreg = np.full(self.batch, float(regularisation))
         recalculate = True
         try:
-            for self.iteration in range(max_iterations):
+            for self.iteration in range(most):
                 if not self.find_direction(recalculate):
                     break
                 ffeas = np.abs(self.iterate.gaps).max((-1, -2))
@@ -375,12 +433,13 @@ class Solver:
             print(Log.HEADER)
         print(log_line(self.iteration, *(float(np.ravel(x)[0]) for x in row[:7])), flush=True)
 
-    def result(self, rows: list[tuple[Any, ...]]) -> Result:
+    def result(self, rows: list[tuple[Any, ...]]) -> OCPResult:
+        self.find_culprits()
         found, iterate = self.outcome(), self.iterate
         columns = zip(*rows, strict=True) if rows else [()] * len(Log._fields)
         log = Log(*(np.array(column).reshape(len(rows), *self.batch) for column in columns))
         one = self.batch == ()
-        return Result(
+        return OCPResult(
             iterate.xs, iterate.us, float(iterate.cost) if one else iterate.cost,
             int(self.counts) if one else self.counts,
             OCPStatus(int(self.statuses)) if one else self.statuses,
@@ -398,19 +457,67 @@ class Solver:
         where = f" of problem {first}" if self.batch else ""
         if status == OCPStatus.INTERRUPTED:
             return "interrupted"
-        if status == OCPStatus.MAX_ITERATIONS:
-            return f"not converged after {self.counts.flat[first]} iterations{where}"
-        if node < 0:
-            return f"no step is good enough{where}, even with the largest regularisation"
-        words = f"node {node}{where}: its derivatives are not finite"
-        if status == OCPStatus.REGULARISATION:
+        place = np.unravel_index(first, self.batch) if self.batch else ()
+        if status == OCPStatus.NOT_FINITE:
+            words = f"node {node}{where}: its derivatives are not finite"
+        elif status == OCPStatus.REGULARISATION and not self.stuck.flat[first]:
             why = "Q_uu is not positive definite, or V not finite"
             words = f"node {node}{where}: {why}, even with the largest regularisation"
+        else:
+            words = f"not converged after {self.counts.flat[first]} iterations{where}"
+            if status == OCPStatus.REGULARISATION:
+                words = f"no step is good enough{where}, even with the largest regularisation"
+            if node < 0:
+                return words
+            gaps = np.abs(self.iterate.gaps[place]).max(-1)
+            if gaps.max() > GAP:
+                words += f"; the largest gap, {gaps.max():.3g}, is before node {gaps.argmax()}"
+            words += f"; node {node} costs most"
+        return words + self.blamed(self.xs[place], self.us[place], node)
+
+    def blamed(self, xs: Array, us: Array, node: int) -> str:
+        """What the problem says of a node."""
         blame = getattr(self.problem, "blame", None)
-        if blame is not None:
-            place = np.unravel_index(first, self.batch) if self.batch else ()
-            words += f"; {blame(self.xs[place], self.us[place], node)}"
-        return words
+        return "" if blame is None else f"; {blame(xs, us, node)}"
+
+    def find_culprits(self) -> None:
+        """Of problems that found no end: what costs most."""
+        self.stuck = (self.culprits < 0) & np.isin(self.statuses, (OCPStatus.MAX_ITERATIONS, OCPStatus.REGULARISATION))
+        if self.stuck.any() and self.counts.max() >= FEW:
+            costs = self.problem.calc(self.xs, self.us).costs
+            self.culprits = np.where(self.stuck, costs.argmax(-1), self.culprits)
+
+
+def checked_options(defaults: Options, given: dict[str, Any], solver: str) -> Options:
+    """The options of a solver, or what is wrong with them."""
+    unknown = set(given) - set(Options._fields)
+    if unknown:
+        raise TypeError(f"{solver}: {min(unknown)!r} is no option, expected one of {', '.join(Options._fields)}")
+    options = defaults._replace(**given)
+    for name, value in options._asdict().items():
+        if not (real_numbers(value, f"{solver}: {name}") > 0).all():
+            raise ValueError(f"{solver}: {name} is {value}, expected more than 0")
+    lengths = np.asarray(options.lengths)
+    if lengths.ndim != 1 or not len(lengths) or not (lengths <= 1).all():
+        raise ValueError(f"{solver}: lengths are {options.lengths}, expected a list of numbers up to 1")
+    if not options.reg_min <= options.reg_max < np.inf:
+        raise ValueError(f"{solver}: reg_max is {options.reg_max}, expected a number, not below reg_min")
+    for name in ("reg_incfactor", "reg_decfactor"):
+        if not 1 < getattr(options, name) < np.inf:
+            raise ValueError(f"{solver}: {name} is {getattr(options, name)}, expected a number above 1")
+    return options
+
+
+def refuse_bad_bounds(solver: Solver) -> None:
+    """Bounds of controls are (nu,), and leave room."""
+    problem, name = solver.problem, type(solver).__name__
+    lower, upper = np.asarray(problem.u_lower, float), np.asarray(problem.u_upper, float)
+    for bound, array in (("u_lower", lower), ("u_upper", upper)):
+        if array.shape != (problem.nu,):
+            raise ValueError(f"{name}: {bound} has the shape {array.shape}, expected {(problem.nu,)}")
+    wrong = np.flatnonzero(~(lower <= upper))
+    if len(wrong):
+        raise ValueError(f"{name}: u_lower lies above u_upper, first at control {wrong[0]}")
 
 
 def choose(mask: Any, new: Array, old: Array) -> Array:

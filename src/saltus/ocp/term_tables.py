@@ -188,6 +188,11 @@ class TermSet:
         return [term for term in self.terms if isinstance(term, Own)]
 
     @property
+    def states(self) -> dict[str, slice]:
+        """Where references are states, by the names of terms."""
+        return {term.name: self.places[term.name] for term in self.terms if term.kind == STATE}
+
+    @property
     def masses(self) -> bool:
         return any(term.kind in (CENTER, MOMENTUM) for term in self.terms)
 
@@ -271,7 +276,7 @@ class TermSet:
             raise ModelError(f"{what} has shape {array.shape}, expected (..., {wanted})")
         refuse_nan(array, what)
         if term.kind == STATE:
-            self._check_configuration(array, what)
+            self.check_configuration(array, what)
         if wanted == size:
             return array
         packed = np.zeros((*array.shape[:-1], size))
@@ -287,7 +292,7 @@ class TermSet:
             packed[: self.model.nq] = self.model.neutral()
         return packed
 
-    def _check_configuration(self, x: Array, what: str) -> None:
+    def check_configuration(self, x: Array, what: str) -> None:
         for joint in self.model.joints[1:]:
             part = joint.kind.unit_coordinates
             if part.stop and not joint.mimic:

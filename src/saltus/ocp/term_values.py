@@ -38,6 +38,7 @@ def store_residuals(tree, t, q, v, u, forces, references, w, residuals):
     outputs={"residuals": "nrow", "costs": "nterm"},
     work=COSTS,
     double_only=True,
+    sloped=False,
 )
 def _term_values(tree, q, v, u, forces, data, w, residuals, costs):
     weights, references = tail(data, DATA + tree.nc), tail(data, DATA + tree.nc + tree.nterm)
@@ -52,6 +53,7 @@ def _term_values(tree, q, v, u, forces, data, w, residuals, costs):
     inputs={"residuals": "nrow"},
     outputs={"values": "nrow", "slopes": "nrow", "curves": "nrow"},
     double_only=True,
+    sloped=False,
 )
 def _row_costs(tree, residuals, w, values, slopes, curves):
     for t in range(tree.nterm):

@@ -28,14 +28,15 @@ Reference: R. Budhiraja, Multi-body locomotion (2019), table 4.2; C. Mastalli et
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, TypeAlias
+from numbers import Real
+from typing import Any, ClassVar, Literal, TypeAlias, get_args
 
 import numpy as np
 
 from saltus.arrays import Array, ArrayLike
-from saltus.model.checks import ModelError, checked_name
+from saltus.model.checks import ModelError, checked_name, finite, rigid_placement, whole_number
 from saltus.ocp.activations import Activation, Barrier, Quadratic
 
 Axes: TypeAlias = Literal["local", "world", "local_world_aligned"]
@@ -65,8 +66,7 @@ class Term:
         if not self.name:
             object.__setattr__(self, "name", self.default_name())
         checked_name(self.name, f"a {type(self).__name__}")
-        if not (isinstance(self.weight, int | float) and 0.0 <= self.weight < math.inf):
-            raise ModelError(f"term {self.name!r}: weight is {self.weight!r}, expected a number, not negative")
+        object.__setattr__(self, "weight", number(self.weight, f"term {self.name!r}: weight"))
 
     def default_name(self) -> str:
         first = next((getattr(self, name) for name in ("frame", "contact") if hasattr(self, name)), None)
@@ -130,6 +130,11 @@ class FrameVelocity(_FrameTerm):
 
     axes: Axes = "local"
     kind: ClassVar[int] = VELOCITY
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.axes not in get_args(Axes):
+            raise ModelError(f"term {self.name!r}: axes are {self.axes!r}, expected one of {', '.join(get_args(Axes))}")
 
 
 @dataclass(frozen=True)
@@ -199,11 +204,18 @@ class FrictionCone(_ContactTerm):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not (self.friction > 0 and self.facets >= 0 and self.facets % 2 == 0 and self.smooth > 0):
+        where = f"term {self.name!r}"
+        number(self.friction, f"{where}: friction", positive=True)
+        number(self.smooth, f"{where}: smooth", positive=True)
+        facets = whole_number(self.facets, f"{where}: its number of facets")
+        if facets % 2 or facets < 0 or facets == 2:
             raise ModelError(
-                f"term {self.name!r}: friction {self.friction}, {self.facets} facets, smooth {self.smooth}: expected "
-                "positive numbers, and an even number of facets"
+                f"{where}: it has {facets} facets, expected an even number from 4 on, or 0 for the full cone"
             )
+        number(self.least, f"{where}: least")
+        if not (isinstance(self.most, Real) and self.least <= self.most):
+            raise ModelError(f"{where}: most is {self.most!r}, expected a number not below least, {self.least}")
+        checked_surface(self.surface, where)
         if self.activation is None:
             object.__setattr__(self, "activation", self.bounds())
 
@@ -240,8 +252,8 @@ class CenterOfPressure(_ContactTerm):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if len(self.box) != 2 or min(self.box) <= 0:
-            raise ModelError(f"term {self.name!r}: box is {self.box}, expected two positive sizes")
+        checked_box(self.box, f"term {self.name!r}")
+        checked_surface(self.surface, f"term {self.name!r}")
         if self.activation is None:
             object.__setattr__(self, "activation", Barrier([-math.inf] * 4, [0.0] * 4))
 
@@ -258,10 +270,14 @@ class WrenchCone(FrictionCone):
     box: tuple[float, float] = (0.1, 0.1)
     axes: Axes = field(default="local", kw_only=True)
 
-    def matrix(self) -> Array:
-        """(facets + 13, 6)"""
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        checked_box(self.box, f"term {self.name!r}")
         if self.facets == 0:
             raise ModelError(f"term {self.name!r}: facets are 0, expected a pyramid of an even number of them")
+
+    def matrix(self) -> Array:
+        """(facets + 13, 6)"""
         R, mu, (length, width) = self.turn, self.slope, (0.5 * self.box[0], 0.5 * self.box[1])
         least = []
         for x, y in ((1, 1), (1, -1), (-1, 1), (-1, -1)):
@@ -275,6 +291,29 @@ class WrenchCone(FrictionCone):
         lower, upper = np.full(n + 13, -math.inf), np.zeros(n + 13)
         lower[n], upper[n] = self.least, self.most
         return Barrier(lower.tolist(), upper.tolist())
+
+
+def number(value: Any, what: str, positive: bool = False) -> float:
+    """One finite number that is not negative."""
+    real = isinstance(value, Real) or (isinstance(value, np.ndarray) and value.ndim == 0 and value.dtype.kind in "fiu")
+    if real:
+        found = float(value)
+        if math.isfinite(found) and (found > 0.0 if positive else found >= 0.0):
+            return found
+    raise ModelError(f"{what} is {value!r}, expected {'a positive number' if positive else 'a number, not negative'}")
+
+
+def checked_surface(surface: ArrayLike | None, where: str) -> None:
+    """A rotation (3, 3), or none."""
+    if surface is not None:
+        whole = np.eye(4)
+        whole[:3, :3] = finite(surface, (3, 3), f"{where}: surface")
+        rigid_placement(whole, f"{where}: surface")
+
+
+def checked_box(box: Sequence[float], where: str) -> None:
+    if len(box) != 2 or not (0.0 < min(box) and max(box) < math.inf):
+        raise ModelError(f"{where}: box is {box}, expected two positive sizes")
 
 
 def pressure_rows(R: Array, box: tuple[float, float]) -> Array:
@@ -294,8 +333,8 @@ class Capsule:
     radius: float
 
     def __post_init__(self) -> None:
-        if not (self.length >= 0 and self.radius >= 0):
-            raise ModelError(f"capsule of {self.frame!r}: {self.length} long, radius {self.radius}, expected sizes")
+        number(self.length, f"capsule of {self.frame!r}: length")
+        number(self.radius, f"capsule of {self.frame!r}: radius")
 
 
 @dataclass(frozen=True)
@@ -326,8 +365,11 @@ class _OwnTerm(Term):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not callable(self.residual) or not self.size > 0:
+        size = whole_number(self.size, f"term {self.name!r}: its number of rows")
+        if not callable(self.residual) or size < 1:
             raise ModelError(f"term {self.name!r}: expected a function, and how many rows it has, more than none")
+        if self.reference is not None and np.ndim(self.reference) == 0:
+            raise ModelError(f"term {self.name!r}: its reference is {self.reference!r}, expected an array")
 
     @property
     def needs_control(self) -> bool:  # type: ignore[override]

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from saltus.arrays import Array, ArrayLike
+from saltus.arrays import Array, ArrayLike, real_numbers
 from saltus.kernel import kernel, ld, st
 from saltus.ocp.forward import NodeAlgorithms, roll_out
 from saltus.ocp.horizon import Horizon
@@ -78,7 +78,7 @@ class VectorProblem:
         raise NotImplementedError
 
     def forward(
-        self, xs: Array, us: Array, gaps: Array, K: Array, k: Array, lengths: Array, bounded: bool = False
+        self, xs: Array, us: Array, gaps: Array, K: Array, k: Array, lengths: Array, bounded: Any = False
     ) -> Trial:
         """Rollouts for all `lengths` (A,) at once."""
         inputs = (self.x0, xs, us, gaps, K, k)
@@ -87,16 +87,16 @@ class VectorProblem:
         )
 
 
-def control_bounds(problem: Any, bounded: bool) -> Array:
-    """(2, nu) of numbers."""
-    if not bounded:
-        return np.outer([-FREE, FREE], np.ones(problem.nu))
-    return np.clip(np.stack([problem.u_lower, problem.u_upper]), -FREE, FREE)
+def control_bounds(problem: Any, bounded: Any) -> Array:
+    """(..., 2, nu) of numbers, for problems whose bounds hold or not (...)."""
+    none = np.outer([-FREE, FREE], np.ones(problem.nu))
+    own = np.clip(np.stack([problem.u_lower, problem.u_upper]), -FREE, FREE)
+    return np.where(np.asarray(bounded)[..., None, None], own, none)
 
 
 def finite(values: ArrayLike, name: str) -> Array:
-    """As an array; or it says which number is not finite."""
-    array = np.array(values, float)
+    """As an array of its own; or it says which number is not finite."""
+    array = np.array(real_numbers(values, name), float)
     wrong = np.argwhere(~np.isfinite(array))
     if len(wrong):
         place = tuple(wrong[0].tolist())

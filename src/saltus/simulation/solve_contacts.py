@@ -86,6 +86,7 @@ def turned_row(G, row, first, n, w, i):
     },
     outputs={"x": "nr", "u": "nr", "report": "9"},
     work=ROWS,
+    sloped=False,
 )  # fmt: skip
 def _solve_contacts(tree, options, G, g, friction, lower, upper, compliance, start, limits, w, x, u, report):
     """`options`: law, method, turns; `limits`: the tolerance, and `least` (settle)."""

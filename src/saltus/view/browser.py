@@ -14,34 +14,24 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from saltus.model.checks import Array
 from saltus.model.model import Model
-from saltus.simulation import Motion
-from saltus.view.scene import (
-    CENTER_OF_MASS,
-    CONES,
-    EXTRAS,
-    FIELD_OF_VIEW,
-    FORCES,
-    SUPPORT,
-    Scene,
-    describe,
-    poses,
-)
-from saltus.view.solids import Mesh, triangulated
-from saltus.view.terrain import EDGE_SHADE
+from saltus.ocp.problem import OCPResult
+from saltus.ocp.shooting_problem import ShootingProblem
+from saltus.simulation import Motion, Trajectory
+from saltus.view.drawn import SEE_THROUGH, Drawn
+from saltus.view.scene import EXTRAS, FIELD_OF_VIEW, VIEWS, Scene, describe
+from saltus.view.sliders import Sliders
 
-COLORS = {CENTER_OF_MASS: (242, 169, 0), FORCES: (214, 47, 47), CONES: (59, 130, 196), SUPPORT: (47, 158, 95)}
-SEE_THROUGH = 0.35
 UPDATE_PERIOD = 1 / 30  # s between the pictures of a running replay
 SPEEDS = ("0.1x", "0.25x", "0.5x", "1x", "2x", "4x")
 
 
 def show(
-    model: Model | Motion,
-    q: ArrayLike | None = None,
+    model: Model | Motion | ShootingProblem | Scene,
+    q: ArrayLike | Trajectory | OCPResult | None = None,
     dt: float = 0.02,
     *,
     host: str = "127.0.0.1",
@@ -51,13 +41,14 @@ def show(
 ) -> Viewer:
     """Opens a viewer page and returns at once; the page is at `viewer.url` until `viewer.close()`.
 
-    model: or, without q, what `Simulator.rollout` returns: contacts and terrain are drawn as well.
-    q: a pose (nq,), a trajectory (T, nq) or a batch of trajectories (B, T, nq); by default the model's first reference
-        configuration, or the neutral one if it has none.
+    model: or, without q, what `Simulator.rollout` returns: contacts and terrain are drawn as well; or a `ShootingProblem`,
+        with its `OCPResult` in the place of q, likewise; or a scene, of `describe` or `side_by_side`.
+    q: a pose (nq,), a trajectory (T, nq), a batch of trajectories (B, T, nq), or what `rollout` returns; by default the
+        model's first reference configuration, or the neutral one if it has none. A pose has sliders for its joints.
     dt: time between frames [s].
     host, port: where to listen; if the port is taken, the next free one. Give another host only to let others look in.
     play: whether the motion runs at once, or waits for the tick on the page.
-    extras: terrain, contacts, forces, active, normals, friction, layout, title, as `saltus.view.describe` takes them.
+    extras: terrain, contacts, forces, axes, objects, title and more, as `saltus.view.describe` takes them.
 
     >>> import saltus as sl
     >>> robot = sl.random_model(seed=0, bodies=5)
@@ -66,28 +57,60 @@ def show(
     ...     viewer.url.startswith("http://127.0.0.1:")
     True
     """
-    if not isinstance(model, (Model, Motion)):
-        raise TypeError(f"the model is a {type(model).__name__}, expected a saltus.Model or a Motion")
+    if not isinstance(model, Model | Motion | ShootingProblem | Scene):
+        raise TypeError(
+            f"the model is a {type(model).__name__}, expected a saltus.Model, a Motion, a ShootingProblem or a Scene"
+        )
     if q is None and isinstance(model, Model):
         q = next(iter(model.reference_configurations.values()), model.neutral())
     _refuse_wrong_address(host, port)
-    return Viewer(model, describe(model, q, dt, **extras), host, port, play)
+    return Viewer(model, q, scene_of(model, q, dt, **extras), host, port, play, extras)
+
+
+def scene_of(
+    model: Model | Motion | ShootingProblem | Scene,
+    q: ArrayLike | Trajectory | OCPResult | None,
+    dt: float,
+    **extras: Any,
+) -> Scene:
+    """What `describe` makes of them; a scene is one already."""
+    if not isinstance(model, Scene):
+        return describe(model, q, dt, **extras)
+    if q is not None or extras:
+        raise ValueError(
+            f"a scene has all that is drawn: expected no {', '.join(['q'] * (q is not None) + list(extras))}"
+        )
+    return model
 
 
 class Viewer:
     """A page that shows a robot. Make one with `show`; `close` it, or use it in a with statement."""
 
-    def __init__(self, model: Model | Motion, scene: Scene, host: str, port: int, play: bool) -> None:
+    def __init__(
+        self,
+        model: Model | Motion | ShootingProblem | Scene,
+        q: ArrayLike | Trajectory | OCPResult | None,
+        scene: Scene,
+        host: str,
+        port: int,
+        play: bool,
+        extras: dict[str, Any],
+    ) -> None:
         import viser
 
-        self._model, self._scene = model.simulator.model if isinstance(model, Motion) else model, scene
+        if isinstance(model, ShootingProblem):
+            model, q = model.model, None  # a plan has no sliders
+        self._model = model.simulator.model if isinstance(model, Motion) else model
+        self._scene, self._given = scene, extras
         with _silent_rich():
             self._server: Any = viser.ViserServer(host=host, port=port, label=scene.title, verbose=False)
         self._server.gui.configure_theme(show_logo=False, show_share_button=False)
         self._lock = threading.RLock()
         self._closed = threading.Event()
         self._add_controls(play)
+        self._sliders: Sliders | None = None
         self._build(scene)
+        self._offer_sliders(q)
         self._player = threading.Thread(target=self._run, name="saltus-viewer", daemon=True)
         self._player.start()
 
@@ -96,24 +119,44 @@ class Viewer:
         """The address of the page."""
         return f"http://{self._server.get_host()}:{self._server.get_port()}"
 
-    def update(self, q: ArrayLike | Motion, dt: float | None = None, **extras: Any) -> None:
-        """Shows another pose, trajectory or simulated motion of the same robot, with the arguments of `show`.
+    @property
+    def server(self) -> Any:
+        """The `viser.ViserServer` of the page: for controls of your own, other things in the scene, cameras. What is called
+        /scene, /ground or /sky there is the viewer's."""
+        return self._server
+
+    @property
+    def q(self) -> Array:
+        """(nq,) the pose that is shown, as the sliders of its joints have it."""
+        if self._sliders is None:
+            raise ValueError("there is no pose of one robot on the page: its sliders are for that")
+        return self._sliders.q.copy()
+
+    def update(self, q: ArrayLike | Trajectory | Motion | Scene, dt: float | None = None, **extras: Any) -> None:
+        """Shows another pose, trajectory or simulated motion of the same robot, with the arguments of `show`, or a scene.
 
         If q has the shape of the one before, only the robot moves: cheap enough to show a simulation as it runs.
         """
         with self._lock:
             before = self._scene
             dt = before.dt if dt is None else dt
-            kept = {"solids": before.solids, "title": before.title}
-            if isinstance(q, Motion):
+            kept: dict[str, Any] = {"solids": before.solids, "title": before.title}
+            if isinstance(q, Scene):
+                scene = scene_of(q, None, dt, **extras)
+            elif isinstance(q, Motion):
                 scene = describe(q, dt=dt, **{**kept, **extras})
+            elif isinstance(self._model, Scene):
+                raise TypeError("the viewer shows a scene: expected another one")
             else:
                 scene = describe(self._model, q, dt, **{**kept, "terrain": before.terrain, **extras})
-            if _alike(scene, before):
-                self._scene = scene
-                self._draw()
-            else:
-                self._build(scene)
+            self._given = extras
+            self._show(scene)
+            self._offer_sliders(q)
+
+    def look(self, view: str = "start") -> None:
+        """Moves the cameras of all who look to one of the places "start", "front", "side", "top"."""
+        for client in self._server.get_clients().values():
+            self._look(client, view)
 
     def close(self) -> None:
         """Stops the server. The page stays as it is, and moves no more."""
@@ -134,19 +177,27 @@ class Viewer:
 
     # ------------------------------------------------------------------------------------------------------- the parts
 
+    def _show(self, scene: Scene) -> None:
+        """Moves what is on the page, if that is enough."""
+        with self._lock:
+            if _alike(scene, self._scene):
+                self._scene = scene
+                for drawn, part in zip(self._drawn, scene.parts, strict=True):
+                    drawn.part = part
+                self._draw()
+            else:
+                self._build(scene)
+
     def _build(self, scene: Scene) -> None:
         """Fills the page anew."""
         with self._lock, self._server.atomic():
             self._scene = scene
             self._server.scene.reset()
             self._add_stage()
-            self._solids = [
-                self._add_solid(index, np.flatnonzero(scene.opacity == opacity))
-                for opacity in np.unique(scene.opacity)  # apart, for see-through ones are drawn in another way
-                for index in range(len(scene.solids))
+            self._drawn = [
+                Drawn(self._server.scene, part, f"/scene/{index}", scene.size, scene.floor)
+                for index, part in enumerate(scene.parts)
             ]
-            self._terrain = [self._add_terrain(index) for index in range(len(scene.terrain_places))]
-            self._add_extras()
             self._set_controls()
             self._dim()
             self._draw()
@@ -164,59 +215,12 @@ class Viewer:
             shadow_opacity=0.3, plane_color=(232, 235, 239), plane_opacity=1.0,
         )  # fmt: skip
         camera = self._server.initial_camera
-        camera.position, camera.look_at, camera.up = scene.eye, (scene.low + scene.high) / 2, np.array([0.0, 0.0, 1.0])
+        camera.position, camera.look_at, camera.up = (
+            scene.eye(),
+            (scene.low + scene.high) / 2,
+            np.array([0.0, 0.0, 1.0]),
+        )
         camera.fov = FIELD_OF_VIEW
-
-    def _add_solid(self, index: int, robots: NDArray[np.intp]) -> tuple[int, NDArray[np.intp], Any]:
-        """One solid of some of the robots: its index, these robots, its handle."""
-        solid = self._scene.solids[index]
-        name = f"/scene/robots_{robots[0]}/{index}_{solid.shape.name.replace('/', '_')}"
-        return index, robots, self._add_instances(name, triangulated(solid), solid.shape.color * 255, len(robots))
-
-    def _add_instances(self, name: str, mesh: Mesh, color: Any, count: int, **options: Any) -> Any:
-        return self._server.scene.add_batched_meshes_simple(
-            name, mesh.vertices, mesh.faces, np.tile([1.0, 0, 0, 0], (count, 1)), np.zeros((count, 3)),
-            batched_colors=tuple(round(part) for part in color[:3]), lod="off", side="double",
-            receive_shadow=False, **options,  # the shadow map is too coarse for a robot's shadow on itself
-        )  # fmt: skip
-
-    def _add_terrain(self, index: int) -> Any:
-        """A frame with the terrain, at one of its places."""
-        page, name = self._server.scene, f"/scene/terrain/{index}"
-        frame = page.add_frame(name, show_axes=False)
-        for k, surface in enumerate(self._scene.surfaces):
-            self._add_instances(f"{name}/{k}", surface.mesh, surface.color * 255, 1)
-            shade: Any = tuple(round(255 * part) for part in EDGE_SHADE * surface.color)
-            page.add_line_segments(f"{name}/{k}_edges", surface.edges, shade)
-        return frame
-
-    def _add_extras(self) -> None:
-        scene, page = self._scene, self._server.scene
-        robots, size, corners = scene.robots, scene.size, len(scene.contacts.names)
-        places, color = robots * corners, COLORS[CENTER_OF_MASS]
-        ball, disc = _ball(0.022 * size), _disc(0.02 * size, 0.002 * size)
-        self._balls = self._add_instances("/scene/center/ball", ball, color, robots, cast_shadow=False)
-        self._discs = self._add_instances("/scene/center/disc", disc, color, robots, cast_shadow=False)
-        self._plumbs = page.add_line_segments("/scene/center/plumb", np.zeros((robots, 2, 3)), color)
-        self._groups: dict[str, list[Any]] = {CENTER_OF_MASS: [self._balls, self._discs, self._plumbs]}
-        if FORCES in scene.extras:
-            self._arrows = page.add_arrows(
-                "/scene/forces", np.zeros((places, 2, 3)), COLORS[FORCES], shaft_radius=0.009 * size,
-                head_radius=0.02 * size, head_length=0.045 * size,
-            )  # fmt: skip
-            self._groups[FORCES] = [self._arrows]
-        if CONES in scene.extras:
-            self._cones = self._add_instances(
-                "/scene/cones", _cone(), COLORS[CONES], places, opacity=0.35, cast_shadow=False,
-                batched_scales=np.ones((places, 3)),
-            )  # fmt: skip
-            self._groups[CONES] = [self._cones]
-        if SUPPORT in scene.extras:
-            self._polygon = page.add_mesh_simple(
-                "/scene/support", np.zeros((places, 3)), _fans(robots, corners), color=COLORS[SUPPORT],
-                opacity=0.4, side="double", cast_shadow=False,
-            )  # fmt: skip
-            self._groups[SUPPORT] = [self._polygon]
 
     def _add_controls(self, play: bool) -> None:
         gui = self._server.gui
@@ -226,6 +230,8 @@ class Viewer:
         self._speed = gui.add_dropdown("speed", SPEEDS, initial_value="1x")
         self._follow = gui.add_checkbox("follow", False)
         self._see_through = gui.add_checkbox("see-through", False)
+        camera = gui.add_button_group("camera", tuple(VIEWS))
+        camera.on_click(lambda event: self._look(event.client, event.target.value))
         self._switches = {name: gui.add_checkbox(name, name in self._scene.shown) for name in EXTRAS}
         for control in (self._time, self._follow, *self._switches.values()):
             control.on_update(lambda _: self._draw())
@@ -240,7 +246,40 @@ class Viewer:
         for control in (self._time, self._play, self._speed, self._follow):
             control.visible = scene.frames > 1
         for name, switch in self._switches.items():
-            switch.visible = name in scene.extras
+            switch.visible = any(name in part.extras for part in scene.parts)
+
+    def _look(self, client: Any, view: str) -> None:
+        if view not in VIEWS:
+            raise ValueError(f"there is no view {view!r}, expected one of {', '.join(map(repr, VIEWS))}")
+        scene = self._scene
+        with client.atomic():
+            client.camera.position = scene.eye(view)  # which takes along what the camera looks at
+            client.camera.look_at = (scene.low + scene.high) / 2
+            client.camera.up_direction = np.array([0.0, 0.0, 1.0])
+
+    def _offer_sliders(self, q: Any) -> None:
+        """For the joints of one robot in one pose."""
+        scene = self._scene
+        if (
+            isinstance(self._model, Model)
+            and (scene.robots, scene.frames, scene.beside) == (1, 1, ())
+            and q is not None
+        ):
+            pose = np.array(q, dtype=np.float64).reshape(self._model.nq)
+            if self._sliders is None:
+                self._sliders = Sliders(self._server.gui, self._model, pose, self._slid)
+            else:
+                self._sliders.show(pose)
+        elif self._sliders is not None:
+            self._sliders.remove()
+            self._sliders = None
+
+    def _slid(self, q: Array) -> None:
+        """Someone has moved a slider."""
+        if isinstance(self._model, Model):
+            before = self._scene
+            kept = {"solids": before.solids, "title": before.title, "terrain": before.terrain}
+            self._show(describe(self._model, q, before.dt, **{**kept, **self._given}))
 
     # ------------------------------------------------------------------------------------------------------ the motion
 
@@ -258,52 +297,18 @@ class Viewer:
         with self._lock, self._server.atomic():
             scene, frame = self._scene, self._frame
             back = -scene.path[frame] if self._follow.value else np.zeros(3)
-            shapes = [solid.shape for solid in scene.solids]
-            local = np.reshape([shape.placement for shape in shapes], (-1, 4, 4))
-            moved = poses(scene.placements[:, frame, [shape.joint for shape in shapes]] @ local)
-            for index, robots, handle in self._solids:
-                handle.batched_positions = moved[robots, index, :3] + back
-                handle.batched_wxyzs = moved[robots, index][:, [6, 3, 4, 5]]
-            for place, terrain in zip(scene.terrain_places, self._terrain, strict=True):
-                terrain.position = place + back
-            self._draw_center(frame, back)
-            self._draw_contacts(frame, back)
-            for name, handles in self._groups.items():
-                for handle in handles:
-                    handle.visible = bool(self._switches[name].value)
+            for drawn in self._drawn:
+                drawn.draw(frame, back)
+                for name, handles in drawn.groups.items():
+                    for handle in handles:
+                        handle.visible = bool(self._switches[name].value)
             self._ground.position = back
 
     def _dim(self) -> None:
         """Makes the robots as see-through as they are in the scene, or more."""
         with self._lock, self._server.atomic():
-            for index, robots, handle in self._solids:
-                own = self._scene.solids[index].shape.color[3] * self._scene.opacity[robots[0]]
-                opacity = float(own) * (SEE_THROUGH if self._see_through.value else 1.0)
-                handle.opacity = opacity if opacity < 1 else None
-
-    def _draw_center(self, frame: int, back: Array) -> None:
-        top = self._scene.center[:, frame] + back
-        ground = top.copy()
-        ground[:, 2] = self._scene.floor + 0.002 * self._scene.size + back[2]
-        self._balls.batched_positions, self._discs.batched_positions = top, ground
-        self._plumbs.points = np.stack([top, ground], axis=1)
-
-    def _draw_contacts(self, frame: int, back: Array) -> None:
-        scene, contacts = self._scene, self._scene.contacts
-        points = contacts.points[:, frame].reshape(-1, 3) + back
-        if FORCES in scene.extras:
-            arrows = scene.arrows[:, frame].reshape(-1, 3)
-            pushing = arrows.any(axis=1)
-            self._arrows.points = np.stack([points, points + arrows], axis=1)[pushing]
-        if CONES in scene.extras:
-            mu = contacts.friction[:, frame].reshape(-1, 1)
-            scales = 0.12 * scene.size * np.where(mu > 0, np.concatenate([mu, mu, np.ones_like(mu)], axis=1), 0.0)
-            self._cones.batched_positions = points
-            self._cones.batched_wxyzs = _from_z(contacts.normals[:, frame].reshape(-1, 3))
-            self._cones.batched_scales = contacts.active[:, frame].reshape(-1, 1) * scales
-        if SUPPORT in scene.extras:
-            above = back + np.array([0, 0, 0.003 * scene.size])
-            self._polygon.vertices = contacts.support[:, frame].reshape(-1, 3) + above
+            for drawn in self._drawn:
+                drawn.dim(SEE_THROUGH if self._see_through.value else 1.0)
 
     def _run(self) -> None:
         """Lets time go on while `play` is ticked."""
@@ -348,47 +353,15 @@ def _silent_rich() -> Iterator[None]:
 
 def _alike(a: Scene, b: Scene) -> bool:
     """Whether the page of one, moved, is the page of the other."""
+    return len(a.parts) == len(b.parts) and all(map(_alike_parts, a.parts, b.parts))
+
+
+def _alike_parts(a: Scene, b: Scene) -> bool:
     return (
-        a.placements.shape == b.placements.shape
+        (a.placements.shape, a.axes.shape) == (b.placements.shape, b.axes.shape)
         and (a.dt, a.solids, a.contacts.names, a.extras) == (b.dt, b.solids, b.contacts.names, b.extras)
         and np.array_equal(a.opacity, b.opacity)
         and a.terrain.pieces == b.terrain.pieces
         and np.array_equal(a.terrain_places, b.terrain_places)
+        and a.objects.looks == b.objects.looks
     )
-
-
-def _from_z(directions: Array) -> Array:
-    """Quaternions w x y z (..., 4) of the shortest turns from z to unit vectors (..., 3)."""
-    x, y, z = np.moveaxis(directions, -1, 0)
-    turns = np.stack([1 + z, -y, x, np.zeros_like(z)], axis=-1)
-    turns[z < -1 + 1e-9] = 0, 1, 0, 0  # half a turn, about any axis
-    return np.asarray(turns / np.linalg.norm(turns, axis=-1, keepdims=True))
-
-
-def _ball(radius: float) -> Mesh:
-    from trimesh import creation
-
-    ball = creation.icosphere(subdivisions=3, radius=radius)
-    return Mesh(np.asarray(ball.vertices), np.asarray(ball.faces))
-
-
-def _disc(radius: float, height: float) -> Mesh:
-    from trimesh import creation
-
-    disc = creation.cylinder(radius=radius, height=height, sections=32)
-    return Mesh(np.asarray(disc.vertices), np.asarray(disc.faces))
-
-
-def _cone(sides: int = 40) -> Mesh:
-    """The mantle of a cone with its apex at the origin that opens along z: height 1, radius 1."""
-    angles = np.linspace(0, 2 * np.pi, sides, endpoint=False)
-    rim = np.stack([np.cos(angles), np.sin(angles), np.ones(sides)], axis=1)
-    next_one = np.arange(1, sides + 1) % sides
-    faces = np.stack([np.zeros(sides, int), 1 + np.arange(sides), 1 + next_one], axis=1)
-    return Mesh(np.concatenate([np.zeros((1, 3)), rim]), faces)
-
-
-def _fans(robots: int, corners: int) -> Any:
-    """Triangles of one polygon with so many corners for each robot."""
-    fan = np.array([(0, k, k + 1) for k in range(1, corners - 1)])
-    return (fan + corners * np.arange(robots)[:, None, None]).reshape(-1, 3)

@@ -73,7 +73,7 @@ def contacts_of(
     >>> contacts.points.shape, contacts.active
     ((1, 3), array([ True]))
     """
-    indices = _indices(model, frames)
+    indices = indices_of(model, frames, "contacts")
     if forces is not None and not indices:
         raise ValueError("there are forces but no contacts: expected the names of the frames they act on")
     lead = np.shape(q)[:-1]
@@ -82,16 +82,16 @@ def contacts_of(
         points = np.ascontiguousarray(frame_placements(model, q)[..., indices, :, :][..., :3, 3], dtype=np.float64)
     else:
         points = np.zeros((*lead, 0, 3))
-    pushes = _filled(0.0 if forces is None else forces, (*shape, 3), "forces")
+    pushes = filled(0.0 if forces is None else forces, (*shape, 3), "forces")
     if active is None:
         touching = np.ones(shape, bool) if forces is None else (pushes != 0).any(axis=-1)
     else:
-        touching = _filled(active, shape, "active").astype(bool)
-    directions = _filled(normals, (*shape, 3), "normals")
+        touching = filled(active, shape, "active").astype(bool)
+    directions = filled(normals, (*shape, 3), "normals")
     lengths = np.linalg.norm(directions, axis=-1, keepdims=True)
     if (lengths == 0).any():
         raise ValueError("normals contains one of length 0, expected directions")
-    coefficients = _filled(friction, shape, "friction")
+    coefficients = filled(friction, shape, "friction")
     if (coefficients < 0).any():
         raise ValueError(f"friction is {np.asarray(friction).tolist()}, expected nothing negative")
     return Contacts(
@@ -185,13 +185,13 @@ def _turn(a: Array, b: Array, c: Array) -> float:
     return float((b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0]))
 
 
-def _indices(model: Model, frames: Sequence[str | int]) -> list[int]:
+def indices_of(model: Model, frames: Sequence[str | int], what: str) -> list[int]:
     if isinstance(frames, str) or not isinstance(frames, Iterable):
-        raise TypeError(f"contacts is {frames!r}, expected a list of the names or indices of frames")
+        raise TypeError(f"{what} is {frames!r}, expected a list of the names or indices of frames")
     return [model.frame_index(frame) for frame in frames]
 
 
-def _filled(value: ArrayLike, shape: tuple[int, ...], what: str) -> Array:
+def filled(value: ArrayLike, shape: tuple[int, ...], what: str) -> Array:
     """`value` as a finite array that NumPy's rules stretch to this shape."""
     array = real_numbers(value, what).astype(np.float64)
     try:

@@ -205,8 +205,10 @@ def _unit(kind: JointKind, what: str) -> str:
     return angle if what != "position" or kind == JointKind.REVOLUTE else "1"
 
 
-def _panels(count: int, columns: int, size: tuple[float, float] = (3.6, 2.2)) -> tuple[Figure, list[Any]]:
-    """A figure of so many panels that share the time axis."""
+def _panels(
+    count: int, columns: int, size: tuple[float, float] = (3.6, 2.2), share: bool = True
+) -> tuple[Figure, list[Any]]:
+    """A figure of so many panels, which share the time axis or have axes of their own."""
     import matplotlib.pyplot as plt
 
     rows = -(-count // columns)
@@ -214,7 +216,7 @@ def _panels(count: int, columns: int, size: tuple[float, float] = (3.6, 2.2)) ->
         rows,
         columns,
         figsize=(columns * size[0], rows * size[1] + 0.4),
-        sharex=True,
+        sharex=share,
         squeeze=False,
         layout="constrained",
     )

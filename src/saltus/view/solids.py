@@ -6,32 +6,21 @@ A solid is a shape of one colour. A mesh file of several colours becomes several
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from saltus.model.checks import Array
 from saltus.model.joints import JointKind
 from saltus.model.model import Model
-from saltus.model.shapes import Shape
+from saltus.model.shapes import DEFAULT_COLOR, Shape
+from saltus.view.mesh_files import Mesh, Part, creased, read_mesh
 
 LINK_COLOR = (0.42, 0.50, 0.60, 1.0)
 JOINT_COLOR = (0.93, 0.49, 0.19, 1.0)
-PLAIN_COLOR = (0.7, 0.7, 0.75, 1.0)  # that of a shape which was given none
-CREASE = np.radians(30.0)  # edges sharper than this are drawn sharp
 
 logger = logging.getLogger(__name__)
-
-
-class Mesh(NamedTuple):
-    """Triangles in the frame of their shape."""
-
-    vertices: Array  # (V, 3) [m]
-    faces: NDArray[np.int64]  # (F, 3)
 
 
 class Solid(NamedTuple):
@@ -42,7 +31,7 @@ class Solid(NamedTuple):
 def solids_of(model: Model) -> tuple[Solid, ...]:
     """The shapes of a model with their meshes; its skeleton if nothing of it can be drawn.
 
-    Shapes whose mesh file is not there are left out, with one warning for all of them.
+    What of its mesh files cannot be read is left out, and named in one warning with the links that it belongs to.
 
     >>> import saltus as sl
     >>> builder = sl.ModelBuilder("pendulum")
@@ -52,24 +41,22 @@ def solids_of(model: Model) -> tuple[Solid, ...]:
     ['sphere', 'capsule']
     """
     solids: list[Solid] = []
-    files: dict[str, list[tuple[Mesh, Array]]] = {}  # each is read once, however many shapes it is for
-    unreadable: list[str] = []
+    files: dict[str, list[Part]] = {}  # each is read once, however many shapes it is for
+    flaws: dict[str, str] = {}  # of files
     for shape in model.shapes:
         if shape.kind != "mesh":
             solids.append(Solid(shape, None))
             continue
         if shape.path not in files:
-            try:
-                files[shape.path] = list(_read_mesh(shape.path))
-            except Exception as error:  # whatever a mesh reader may stumble over, a picture is no reason to fail
-                files[shape.path] = []
-                unreadable.append(f"{shape.path} ({error})")
-        solids.extend(_solid(shape, mesh, color) for mesh, color in files[shape.path])
-    if unreadable:
+            files[shape.path], flaw = read_mesh(shape.path)
+            if flaw:
+                flaws[shape.path] = flaw
+        solids.extend(_solid(shape, part) for part in files[shape.path])
+    if flaws:
+        named = [f"{path} of {_carriers(model, path)} ({flaw})" for path, flaw in flaws.items()]
         logger.warning(
-            "model %r: %d of its mesh files cannot be read and are left out: %s",
-            model.name, len(unreadable), "; ".join(unreadable),
-        )  # fmt: skip
+            "model %r: %d of its mesh files cannot be read as they are: %s", model.name, len(named), "; ".join(named)
+        )
     return tuple(solids) or tuple(Solid(shape, None) for shape in skeleton(model))
 
 
@@ -136,43 +123,17 @@ def half_extents(solid: Solid, rotation: Array) -> tuple[Array, Array]:
             return origin, np.sqrt(rotation**2 @ np.broadcast_to(size, 3) ** 2)
 
 
-def _read_mesh(path: str) -> Iterator[tuple[Mesh, Array]]:
-    """The parts of a mesh file, each with its colour (4,)."""
-    import trimesh
-
-    if not Path(path).is_file():
-        raise FileNotFoundError("there is no such file")
-    for part in trimesh.load_scene(path).dump():
-        if isinstance(part, trimesh.Trimesh) and len(part.faces):
-            yield creased(part), _file_color(part)
+def _carriers(model: Model, path: str) -> str:
+    """The names of the shapes, mostly those of links, that a mesh file is for."""
+    return ", ".join(dict.fromkeys(repr(shape.name) for shape in model.shapes if shape.path == path))
 
 
-def _solid(shape: Shape, mesh: Mesh, color: Array) -> Solid:
-    """A part of a mesh file, scaled as the shape says, in the shape's colour, or its own where the shape was given none."""
+def _solid(shape: Shape, part: Part) -> Solid:
+    """A part of a mesh file, scaled as the shape says, in its own colour if that counts, or the shape was given none."""
+    mesh, color, decided = part
     faces = mesh.faces[:, ::-1] if np.prod(shape.size) < 0 else mesh.faces  # a mirror turns triangles inside out
-    own = np.allclose(shape.color, PLAIN_COLOR)
+    own = decided or np.allclose(shape.color, DEFAULT_COLOR)
     return Solid(replace(shape, color=color if own else shape.color), Mesh(mesh.vertices * shape.size, faces))
-
-
-def _file_color(part: Any) -> Array:
-    if not part.visual.defined:
-        return np.array(PLAIN_COLOR)
-    material = getattr(part.visual, "material", None)
-    return np.asarray(part.visual.main_color if material is None else material.main_color, dtype=np.float64)[:4] / 255.0
-
-
-def creased(mesh: Any) -> Mesh:
-    """Faces that meet smoothly, directly or over others, are a patch; each patch gets vertices of its own."""
-    from scipy.sparse import coo_array  # type: ignore[import-untyped]
-    from scipy.sparse.csgraph import connected_components  # type: ignore[import-untyped]
-
-    faces = np.asarray(mesh.faces, dtype=np.int64)
-    smooth = mesh.face_adjacency[mesh.face_adjacency_angles < CREASE]
-    links = coo_array((np.ones(len(smooth)), smooth.T), shape=(len(faces), len(faces)))
-    _, patch = connected_components(links, directed=False)
-    corners = faces + len(mesh.vertices) * patch.astype(np.int64)[:, None]
-    kept, renumbered = np.unique(corners, return_inverse=True)
-    return Mesh(np.asarray(mesh.vertices, dtype=np.float64)[kept % len(mesh.vertices)], renumbered.reshape(-1, 3))
 
 
 def _along(end: Array) -> Array:

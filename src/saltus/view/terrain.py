@@ -11,7 +11,7 @@ import numpy as np
 
 from saltus.collision.terrain import PIECES, Ground, HeightField, Terrain
 from saltus.model.checks import Array
-from saltus.view.solids import CREASE, Mesh, creased
+from saltus.view.mesh_files import CREASE, Mesh, creased
 
 STONE_COLOR = np.array([0.62, 0.57, 0.50])
 ICE_COLOR = np.array([0.55, 0.78, 0.93])

@@ -65,7 +65,8 @@ def robot_names() -> tuple[str, ...]:
 
 
 def robot_frames(name: str) -> RobotFrames:
-    """The frames of a robot's feet and hands, left before right, front before hind.
+    """The frames of a robot's feet and hands, each in the order of the joints that move them: the k-th foot is that of the
+    k-th leg in q, v and tau.
 
     >>> robot_frames("humanoid")
     RobotFrames(feet=('left_sole', 'right_sole'), hands=('left_hand', 'right_hand'))

@@ -27,7 +27,7 @@ class Robot:
     """Loads it, where its file leaves out or gets wrong what the robot needs to stand."""
 
 
-_LEGS = ("LF_FOOT", "RF_FOOT", "LH_FOOT", "RH_FOOT")
+_LEGS = ("LF_FOOT", "LH_FOOT", "RF_FOOT", "RH_FOOT")
 _SOLES, _HANDS = ("left_sole", "right_sole"), ("left_hand", "right_hand")
 
 
@@ -120,7 +120,7 @@ EXAMPLES = {
         "hyq_description/robots/hyq_no_sensors.urdf",
         "hyq.srdf",
         "standing",
-        feet=("lf_foot", "rf_foot", "lh_foot", "rh_foot"),
+        feet=("lf_foot", "lh_foot", "rf_foot", "rh_foot"),
     ),
     "laikago": _example("laikago_description/urdf/laikago.urdf", base=_high(0.527), feet=_FRONT_REAR),
     "solo8": _example("solo_description/robots/solo.urdf", "solo.srdf", "standing", feet=_FRONT_HIND),
