@@ -235,9 +235,7 @@ def make_plan(algorithm: Algorithm, model: Any, given: Sequence[Any], out: Seque
 def describe(algorithm: Algorithm, spec: Spec, form: Any, leading: tuple[int, ...]) -> Any:
     """An argument's row of `meta`: size, and strides of samples and numbers; or the integers."""
     if spec.integer:
-        if np.size(form) > 2 * META and np.ptp(
-            form
-        ):  # kernels read no more than the first of what counts, all the same
+        if np.size(form) > 2 * META and np.ptp(form):  # of counts, all the same, kernels read the first
             raise ValueError(
                 f"{algorithm.name}: {spec.name} has {np.size(form)} integers, expected at most {2 * META} on a GPU, "
                 "where they come with the launch"
