@@ -1,8 +1,10 @@
 """All motions that saltus knows by name, found by optimal control one after the other, as a table and as replays.
 
-python examples/motions.py                 all of them; replays in the folder `demo`
-python examples/motions.py trot astronaut  some of them
-python examples/motions.py trot --robot anymal   of another robot, where the motion is not bound to one
+    python examples/motions.py                       all of them
+    python examples/motions.py trot astronaut        some of them
+    python examples/motions.py trot --robot anymal   of another robot, where the motion is not bound to one
+
+Files go to the folder `demo`.
 """
 
 from __future__ import annotations

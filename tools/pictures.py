@@ -122,6 +122,25 @@ def on_one_foot() -> dict[str, Any]:
     }
 
 
+def jumping() -> dict[str, Any]:
+    """A quadruped's jump at five times, the last before and the first after it among them."""
+    exercise = sl.gaits.jump(sl.load_robot("quadruped"), length=0.6, height=0.2).exercise()
+    problem = exercise.problem
+    rows = [0, 24, 50, 62, problem.T]
+    q = exercise.solve().xs[rows, : problem.nq]
+    q[:, 0] += 0.45 * np.arange(len(rows))  # further apart than they are
+    return {"model": problem.model, "q": q[:, None], "terrain": sl.Ground(), "layout": "overlay"}
+
+
+def turning() -> dict[str, Any]:
+    """An astronaut at six times of the turn, side by side."""
+    exercise = sl.motions.MOTIONS["astronaut"]()
+    problem = exercise.problem
+    q = exercise.solve().xs[:: problem.T // 5, : problem.nq]
+    q[:, 1] += 1.3 * np.arange(len(q))
+    return {"model": problem.model, "q": q[:, None], "layout": "overlay"}
+
+
 def draw_walk(file: Path) -> None:
     """Torques, forces and cones of the last two seconds of Cassie's walk."""
     _, brain = walk.walk("cassie", 8.0, 0.4)
@@ -146,6 +165,8 @@ PICTURES = {
     "walk-biped": Picture(partial(walking, "biped", 8.0, 0.5), (1200, 460), (0.4, -1.0, 0.2), 0.6),
     "trot": Picture(trotting, (1200, 460), (0.3, -1.0, 0.4), 0.6),
     "one-foot": Picture(on_one_foot, (900, 560), (1.0, -0.5, 0.2), 0.95),
+    "jump": Picture(jumping, (1200, 460), (0.15, -1.0, 0.2), 0.42),
+    "astronaut": Picture(turning, (1200, 400), (1.0, 0.0, 0.1), 0.36),
     "pile": Picture(piled, (900, 560), (0.75, -1.0, 0.75), 0.8, (0.0, 0.0, 0.15)),
 }
 

@@ -108,6 +108,11 @@ def test_info_of_a_file(tmp_path: Path) -> None:
             ["view", "arm", "--save", "/nowhere/arm.html"],
             "/nowhere/arm.html: cannot be written: No such file or directory",
         ),
+        (["view", "arm", "--save", "arm.txt"], "arm.txt: a replay is an HTML file, expected a name that ends in .html"),
+        (
+            ["view", "arm", "--save", "/nowhere/arm.png"],
+            "/nowhere/arm.png: cannot be written: there is no folder /nowhere",
+        ),
         (["simulate", "arm", "--dt", "0"], "dt is 0.0, expected a positive time in seconds"),
         (["simulate", "arm", "--dt", "0.5"], "could not go on after"),
         (["simulate", "arm", "--drop", "0.5"], "--drop is for simulations with contacts: say on which --terrain"),
@@ -167,6 +172,15 @@ def test_view_saves_a_page(tmp_path: Path) -> None:
     page = tmp_path / "arm.html"
     assert printed("view", "arm", "--pose", "neutral", "--save", str(page)) == f"wrote {page}\n"
     assert "<title>arm</title>" in page.read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+def test_names_of_files_say_what_is_saved(tmp_path: Path) -> None:
+    picture, video = tmp_path / "arm.png", tmp_path / "arm.gif"
+    assert printed("view", "arm", "--save", str(picture)) == f"wrote {picture}\n"
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert f"wrote {video}" in printed("simulate", "arm", "--seconds", "0.1", "--save", str(video))
+    assert video.read_bytes().startswith(b"GIF")
 
 
 def test_simulate_reports_draws_and_saves(tmp_path: Path) -> None:

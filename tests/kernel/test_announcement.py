@@ -43,6 +43,13 @@ def test_the_home_folder_is_written_short(tmp_path: Path) -> None:
     assert re.fullmatch(LINE.format("~/.cache/saltus"), done.stderr)
 
 
+def test_a_cache_that_cannot_be_written_is_not_announced(tmp_path: Path) -> None:
+    write(tmp_path / "source", 3.0)
+    (tmp_path / "file").write_text("no folder")
+    done = run_small(tmp_path / "source", tmp_path / "file" / "cache")
+    assert re.fullmatch(LINE.format("memory alone"), done.stderr)
+
+
 @pytest.mark.parametrize(("value", "silent"), [("1", True), ("0", False), ("", False)])
 def test_it_can_be_told_to_be_quiet(tmp_path: Path, value: str, silent: bool) -> None:
     write(tmp_path / "source", 3.0)

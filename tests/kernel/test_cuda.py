@@ -297,14 +297,16 @@ def test_wrong_inputs(monkeypatch: pytest.MonkeyPatch) -> None:
         sl.gravity(model, uneven)
 
 
-def test_mimic_joints_stay_on_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_stays_on_the_cpu_of_mimic_joints(monkeypatch: pytest.MonkeyPatch) -> None:
     Launched(monkeypatch)
     builder = sl.ModelBuilder("pair")
     for name, mimic in (("a", None), ("b", sl.Mimic("a"))):
         builder.add_joint(name, "revolute", mimic=mimic)
         builder.add_body(name, 1.0)
-    with pytest.raises(TypeError, match="^crba: models with mimic joints run on the CPU, expected NumPy arrays"):
-        sl.crba(builder.build(), Pretended((1,)))
+    with pytest.raises(
+        TypeError, match="^joint_placements: models with mimic joints run on the CPU, expected NumPy arrays"
+    ):
+        sl.joint_placements(builder.build(), Pretended((1,)))
 
 
 def test_forms() -> None:

@@ -92,6 +92,25 @@ def test_forward_dynamics_of_any_tree(model: sl.Model, specialised: bool) -> Non
     assert_close(sl.aba(robot, q, v, tau), sl.aba(robot, q, v, tau, still), 1e-11)
 
 
+@pytest.mark.parametrize("model", COUPLED[::3], ids=lambda model: model.name)
+def test_inverse_dynamics_and_inertia_of_any_tree(model: sl.Model) -> None:
+    rng, q = np.random.default_rng(1), sl.random_configuration(model, 1, 9)
+    v, a = rng.normal(size=(2, 9, model.nv))
+    forces, still = rng.normal(size=(9, model.njoints, 6)), np.zeros(model.nv)
+    M, tau = sl.crba(model, q), sl.rnea(model, q, v, a, forces)
+    drift, held = sl.nonlinear_effects(model, q, v, forces), sl.gravity(model, q, forces)
+    for k in range(9):
+        assert_close(M[k], oracles.mass_matrix(model, q[k]), 1e-12)
+        assert_close(tau[k], oracles.inverse_dynamics(model, q[k], v[k], a[k], forces[k]), 1e-11)
+        assert_close(drift[k], oracles.inverse_dynamics(model, q[k], v[k], still, forces[k]), 1e-11)
+        assert_close(held[k], oracles.inverse_dynamics(model, q[k], still, still, forces[k]), 1e-11)
+    assert_close(sl.crba(model, q[0]), M[0], 1e-12)
+    assert_close(sl.rnea(model, q[0], v[0], a[0], forces[0]), tau[0], 1e-11)
+    single = sl.rnea(model, *(x.astype(np.float32) for x in (q, v, a, forces)))
+    assert single.dtype == np.float32
+    assert_close(single, tau, 1e-4)
+
+
 def test_slots() -> None:
     """A group is open from its joints to the body that carries all of them; there are many of each kind."""
     closed_at_world = closed_across = closed_within = nested = 0

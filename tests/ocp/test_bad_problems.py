@@ -254,6 +254,25 @@ def test_out_of_reach() -> None:
     assert few.culprit == -1 and few.reason == "not converged after 2 iterations"
 
 
+def test_strokes_before_there_is_a_candidate() -> None:
+    solver = sl.FDDP(arm())
+    for stroke in (solver.compute_direction, solver.try_step, lambda: solver.xs, lambda: solver.cost):
+        with pytest.raises(
+            AttributeError, match="FDDP: there is no candidate yet, expected set_candidate or solve before"
+        ):
+            stroke()
+    with pytest.raises(AttributeError, match="'FDDP' object has no attribute 'speed'"):
+        _ = solver.speed
+
+
+@pytest.mark.parametrize("where", [[1e8, 0.0, 0.0], [0.3, 0.2, 0.6]])
+def test_dense_steps_too_far(where: list[float]) -> None:
+    """Candidates whose angles are beyond all bounds are none."""
+    problem = arm(phases=[sl.Phase(nodes=2)], final=[reach(where, weight=1e120)])
+    result = sl.KKT(problem).solve(max_iterations=12)
+    assert result.status != sl.OCPStatus.SOLVED and result.culprit == 2 and np.isfinite(result.xs).all()
+
+
 @pytest.mark.parametrize("weight", [1e150, 1e300])
 @pytest.mark.parametrize("solver", [sl.DDP, sl.FDDP, sl.BoxFDDP])
 def test_weights_beyond_all_bounds(solver: Any, weight: float) -> None:

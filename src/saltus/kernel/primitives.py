@@ -343,7 +343,8 @@ def _ticks(walk: Expressions) -> Any:
     if walk.module.gpu:
         return Value(INT, walk.intrinsic("llvm.nvvm.read.ptx.sreg.globaltimer", "i64", []))
     if walk.module.triple.startswith("aarch64"):  # programs may not read its count of cycles
-        return Value(INT, walk.op('call i64 asm sideeffect "mrs $0, cntvct_el0", "=r"()'))
+        walk.module.declare("llvm.read_volatile_register.i64", "i64", ["metadata"])
+        return Value(INT, walk.op('call i64 @llvm.read_volatile_register.i64(metadata !{!"cntvct_el0"})'))
     return Value(INT, walk.intrinsic("llvm.readcyclecounter", "i64", []))
 
 

@@ -9,7 +9,7 @@ the joint is one of them, else before it, or at the universe.
 | sizes | |
 |---|---|
 | `free_nq`, `free_nv` | coordinates and degrees of freedom of the model |
-| `tree_v` | degrees of freedom of the tree |
+| `tree_v`, `tree_a` | degrees of freedom of the tree: arrays of so many numbers |
 | `n_groups`, `n_slots` | groups, slots |
 | `n_pairs`, `n_couples`, `n_others` | at a body: pairs of slots; of a slot and a freedom; of one that closes and another |
 """
@@ -100,7 +100,7 @@ def robot_of(model: Any) -> Model:
 def measure(model: Any) -> Mapping[str, int]:
     model = robot_of(model)
     slots, nv = Slots(model), sum(joint.kind.nv for joint in model.joints)
-    sizes = {"free_nq": model.nq, "free_nv": model.nv, "tree_v": nv}
+    sizes = {"free_nq": model.nq, "free_nv": model.nv, "tree_v": nv, "tree_a": nv}
     return sizes | slots.sizes | {"n_couples": couples(model, slots)}
 
 
@@ -170,7 +170,7 @@ def contract(tree, whole, tau):
         st(tau, tree.free[k], ld(tau, tree.free[k]) + tree.ratio[k] * ld(whole, k))
 
 
-SIZES = ("free_nq", "free_nv", "tree_v", "n_groups", "n_slots", "n_pairs", "n_couples", "n_others")
+SIZES = ("free_nq", "free_nv", "tree_v", "tree_a", "n_groups", "n_slots", "n_pairs", "n_couples", "n_others")
 COUPLED = Part(SIZES, INTS, REALS, measure, fill, couples=True)
 CONFIGURATIONS = Configurations(free_defects, explain, not_allowed, lambda model: robot_of(model).neutral())
 TABLES = Tables([TREE, COUPLED], CONFIGURATIONS, extent)

@@ -4,7 +4,8 @@
 
 Kernels run on the tree, in which a mimic joint is like any other. Around them, inputs that are motions are expanded by G,
 and outputs along the degrees of freedom are contracted by its transpose. Steps along the manifold need none of it: they
-run on the joints that are free. What solves for motions (forward dynamics) has no such form, and solves with M instead.
+run on the joints that are free. What solves for motions has no such form: other algorithms take its place (those of
+coupled_tables.py, of which `aba` and constrained dynamics have some), or it solves with M instead.
 """
 
 from __future__ import annotations

@@ -96,7 +96,14 @@ class KKT(Solver):
         a = lengths.reshape(-1, *(1,) * len(self.batch), 1, 1)
         xs = self.problem.integrate(np.broadcast_to(self.xs, (len(lengths), *self.xs.shape)), a * self.dxs)
         us = self.us + a * self.dus
-        return Trial(xs, us, self.problem.calc(xs, us).costs.sum(-1))
+        return Trial(xs, us, np.stack([self.cost_of(x, u) for x, u in zip(xs, us, strict=True)]))
+
+    def cost_of(self, xs: Array, us: Array) -> Array:
+        """(...) of a candidate; infinite where one is so far off that the problem refuses it."""
+        try:
+            return np.asarray(self.problem.calc(xs, us).costs.sum(-1))
+        except ValueError:
+            return np.full(self.batch, np.inf)
 
     def improvements(self, trial: Trial, sound: Any) -> Array:
         """(2, A, ...): -g'z and -z'Hz."""
@@ -120,7 +127,7 @@ class KKT(Solver):
         """What is left of the system's right-hand side, with multipliers: its square."""
         l = self.multipliers.reshape(*self.batch, -1)
         dual = self.g + np.einsum("...ij,...i->...j", self.C, l)
-        self.stop = (dual**2).sum(-1) + (self.c**2).sum(-1)
+        self.stop = squares(dual) + squares(self.c)
         return self.stop
 
     def outcome(self) -> Direction:
@@ -131,6 +138,13 @@ class KKT(Solver):
             zeros((*self.batch, problem.T, m, n)), -self.dus, zeros((*self.batch, problem.T, m)), -self.multipliers,
             zeros((*self.batch, problem.T + 1, n, n)), zeros((*self.batch, problem.T + 1, n)), zeros((*self.batch, 5)),
         )  # fmt: skip
+
+
+def squares(array: Array) -> Array:
+    """(...) their sum, infinite where it is too large."""
+    with np.errstate(over="ignore"):
+        found: Array = (array**2).sum(-1)
+    return found
 
 
 ROUNDING = 1e-11
@@ -164,5 +178,5 @@ class BoxKKT(KKT):
         l = self.multipliers.reshape(*self.batch, -1)
         dual = self.g + np.einsum("...ij,...i->...j", self.C, l)
         dual[..., l.shape[-1] :] += self.pressed
-        self.stop = (dual**2).sum(-1) + (self.c**2).sum(-1)
+        self.stop = squares(dual) + squares(self.c)
         return self.stop

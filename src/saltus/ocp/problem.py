@@ -171,7 +171,7 @@ class OCPResult(NamedTuple):
     status: Any
     """(...) of `OCPStatus`; one problem's is a member."""
     culprit: Any
-    """(...) the node to blame if it failed, else -1."""
+    """(...) the node to blame if it failed, else -1; also -1 if there were only a few iterations (solver.py)."""
     reason: str
     """Why it stopped, in words, if it failed (of a batch, the first that did)."""
     gaps: Array

@@ -151,8 +151,10 @@ class ShootingProblem:
     ) -> ShootingProblem:
         """The same, node by node.
 
-        dt: (T,), 0 at impacts. weights: (T + 1, terms), 0 where a term does not count. active: (T + 1 or T, contacts), by
-        default all. references: by the terms' names, one for all nodes or (T + 1, size); by default the terms' own.
+        dt: (T,), 0 at impacts.
+        weights: (T + 1, terms), 0 where a term does not count.
+        active: (T + 1 or T, contacts), by default all.
+        references: by the terms' names, one for all nodes or (T + 1, size); by default the terms' own.
         """
         self = cls.__new__(cls)
         terms, steps = terms_of(terms, "terms"), finite(dt, "dt")

@@ -120,6 +120,13 @@ class Solver:
         self.trial: Trial | None = None
         self.expansion: Expansion | None = None
 
+    def __getattr__(self, name: str) -> Any:
+        if name in ("iterate", "batch", "running", "preg", "xs", "us", "cost"):
+            raise AttributeError(
+                f"{type(self).__name__}: there is no candidate yet, expected set_candidate or solve before"
+            )
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "lock"}  # locks cannot travel
 
@@ -270,7 +277,8 @@ class Solver:
         """Iterate until it has converged. `xs`, `us`, `feasible`: see `set_candidate`. `verbose`: print a line an iteration.
 
         out: the last result of this solver, if nobody needs it any more: the new one takes its memory, that of gains and
-        value functions.
+            value functions.
+
         Ctrl-C ends it after the iteration's part that is being computed; the result is the last iterate.
         """
         if not self.lock.acquire(blocking=False):
@@ -483,9 +491,10 @@ class Solver:
     def find_culprits(self) -> None:
         """Of problems that found no end: what costs most."""
         self.stuck = (self.culprits < 0) & np.isin(self.statuses, (OCPStatus.MAX_ITERATIONS, OCPStatus.REGULARISATION))
-        if self.stuck.any() and self.counts.max() >= FEW:
+        asked = self.stuck & ((self.statuses == OCPStatus.REGULARISATION) | (self.counts >= FEW))
+        if asked.any():
             costs = self.problem.calc(self.xs, self.us).costs
-            self.culprits = np.where(self.stuck, costs.argmax(-1), self.culprits)
+            self.culprits = np.where(asked, costs.argmax(-1), self.culprits)
 
 
 def checked_options(defaults: Options, given: dict[str, Any], solver: str) -> Options:

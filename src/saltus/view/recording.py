@@ -20,6 +20,8 @@ from numpy.typing import ArrayLike
 
 from saltus.arrays import real_numbers
 from saltus.model.model import Model
+from saltus.ocp.problem import OCPResult
+from saltus.ocp.shooting_problem import ShootingProblem
 from saltus.simulation import Motion, Trajectory
 from saltus.view.browser import scene_of
 from saltus.view.replay import page
@@ -35,8 +37,8 @@ MOST_PIXELS = 4096
 
 def save_picture(
     path: str | Path,
-    model: Model | Motion | Scene,
-    q: ArrayLike | Trajectory | None = None,
+    model: Model | Motion | ShootingProblem | Scene,
+    q: ArrayLike | Trajectory | OCPResult | None = None,
     dt: float = 0.02,
     *,
     time: float = 0.0,
@@ -68,8 +70,8 @@ def save_picture(
 
 def save_video(
     path: str | Path,
-    model: Model | Motion | Scene,
-    q: ArrayLike | Trajectory | None = None,
+    model: Model | Motion | ShootingProblem | Scene,
+    q: ArrayLike | Trajectory | OCPResult | None = None,
     dt: float = 0.02,
     *,
     view: str = "start",
