@@ -94,7 +94,7 @@ def harassed_robot(name: str) -> tuple[Harassed, Any, sl.Simulator, float]:
         control = controller(walker, "z", weaker(robot), copies=2)
         brain.stand = Harassed(controller(walker, "xyz", weaker(robot), copies=2))
     else:
-        brain, friction, period = trot.Trot((0.5, 0.0), step=0.34, shared=0.12), trot.FRICTION, trot.PERIOD
+        brain, friction, period = trot.Trot((0.5, 0.0), step=0.36, shared=0.14), trot.FRICTION, trot.PERIOD
         robot = brain.robot
         control = trot.controller(weaker(robot), copies=2)
     judge = Harassed(control)
@@ -151,7 +151,8 @@ def main() -> None:
     print(
         f"{found['microseconds']:.0f} us each; memory after each walk: {', '.join(f'{m:.0f}' for m in found['memory'])} MB"
     )
-    write(circumstances("benchmarks.control_loop") | found, arguments.output, "control-loop.json")
+    result = circumstances("benchmarks.control_loop") | found
+    write(result, arguments.output, f"control-loop-{result['machine']['name']}.json")
 
 
 if __name__ == "__main__":

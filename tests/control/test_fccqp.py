@@ -206,6 +206,28 @@ def test_all_is_fixed() -> None:
     assert solve(problem._replace(lower=x + 1.0, upper=x + 1.0)).status == sl.QPStatus.INFEASIBLE
 
 
+@pytest.mark.parametrize("wanted", [[0, 0, -1.0], [-1.0, -2.0, -3.0], [0, 0, -1e-3], [0, 0, -1e3], [0, 0, 0]])
+def test_nothing_at_all_may_be_the_best(wanted: list[float]) -> None:
+    """Where costs vanish at the solution, they are no measure of what is left."""
+    problem = forces_near(np.array([wanted]), 0.5)
+    found = solve(problem)
+    assert found.status == sl.QPStatus.SOLVED and np.abs(found.x).max() < 1e-12 * max(1.0, *np.abs(wanted))
+
+
+def test_rows_of_zeros() -> None:
+    """They say nothing, or the impossible; in packets also where other lanes have something there."""
+    zeros, c = np.zeros((2, 3)), np.array([1.0, 2.0, 3.0])
+    rows = np.stack([zeros, [[1.0, 0, 0], [0, 0, 0]], [[1.0, 0, 0], [0, 1.0, 0]], zeros])
+    right = np.array([[0.0, 0], [1, 0], [1, 2], [0, 1]])
+    expected = np.array([[-1.0, -2, -3], [1, -2, -3], [1, 2, -3]])
+    alone = [sl.fccqp(np.eye(3), c, A, b) for A, b in zip(rows, right, strict=True)]
+    together = sl.fccqp(np.eye(3), c, rows, right)
+    assert alone[3].status == sl.QPStatus.INFEASIBLE and together.status[3] != int(sl.QPStatus.SOLVED)
+    for found in (together, sl.QPSolution(*(np.stack(x) for x in zip(*alone, strict=True)))):
+        assert (found.status[:3] == int(sl.QPStatus.SOLVED)).all()
+        assert np.allclose(found.x[:3], expected, atol=1e-9) and np.isfinite(found.x).all()
+
+
 def test_costs_that_do_not_see_everything() -> None:
     """Q is singular, but along what equalities and bounds hold."""
     for seed in range(5):

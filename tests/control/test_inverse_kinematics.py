@@ -175,6 +175,14 @@ def test_weights_decide_within_a_priority(arm: sl.Model) -> None:
     assert found.status is Reach.STALLED and not found.met  # neither of them is met
 
 
+def test_searches_begin_within_limits(arm: sl.Model) -> None:
+    """However far outside they are told to: what starts anew as well."""
+    pose = sl.frame_placement(arm, np.array([0.3, 0.4, -0.2, 1.4, 0.3, 1.5, 0.1]), "tool")
+    outside = arm.upper_position_limit + np.array([[0.0], [10.0], [100.0]])
+    found = sl.inverse_kinematics(arm, [sl.FrameTask("tool")], {"tool": pose}, outside)
+    assert found.met.all() and all(inside(arm, q) for q in found.q)
+
+
 def test_what_no_task_moves_stays() -> None:
     fixed = sl.load_urdf(TALOS)
     q0 = sl.random_configuration(fixed, 5)

@@ -394,6 +394,9 @@ def test_what_is_not_finite() -> None:
     found_wrong = found.control(q, v, given)
     assert found_wrong.status.tolist() == [0, int(sl.QPStatus.NOT_FINITE), 0]
     np.testing.assert_array_equal(found_wrong.tau[[0, 2]], right.tau[[0, 2]])
+    assert found.control.culprits(sl.Command(*(x[1] for x in found_wrong))) == [
+        "the state or what is asked for is not finite"
+    ]
     with pytest.raises(ValueError, match="v"):
         found.control(q, v, given, on_invalid="raise")
 
@@ -406,6 +409,20 @@ def test_nothing_holds_it() -> None:
     assert not command.forces.any()
     J = sl.center_of_mass_jacobian(found.control.model, q)
     np.testing.assert_allclose(J[0] @ command.a[0], [0, 0, -9.81], atol=1e-6)
+
+
+def test_nothing_to_push_with() -> None:
+    """Robots without motors, or whose motors have no torque, fall; so do those of an empty batch, all none of them."""
+    robot, feet = sl.load_robot("quadruped"), sl.robot_frames("quadruped").feet
+    q, v = robot.reference_configurations["standing"], np.zeros(robot.nv)
+    tasks = [sl.CenterOfMassTask(weight=10), sl.PostureTask(weight=0.1)]
+    weak = robot.replace(effort_limit=np.zeros(robot.nv))
+    for model, motors in ((robot, []), (weak, None)):
+        for contacts in ((), feet):
+            command = sl.OperationalSpaceControl(model, tasks, contacts, motors=motors)(q, v)
+            assert command.status == sl.QPStatus.SOLVED and not command.tau.any() and np.isfinite(command.a).all()
+    none = sl.OperationalSpaceControl(robot, tasks, feet)(np.zeros((0, robot.nq)), np.zeros((0, robot.nv)))
+    assert none.tau.shape == (0, robot.nv) and none.status.shape == (0,)
 
 
 def test_what_is_wrong_is_named() -> None:

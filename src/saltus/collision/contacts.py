@@ -27,40 +27,18 @@ from saltus.collision.polytopes import give, meet_polytope
 from saltus.collision.self_pairs import meet_each_other
 from saltus.collision.slots import clear, place_shapes
 from saltus.collision.tables import BOX, CAPSULE, FAR, SPHERE
-from saltus.kernel import fabs, kernel, less, lift, maximum, minimum, rolled, select, some, zero
-from saltus.spatial.algebra import cross, turn_back
+from saltus.kernel import fabs, kernel, less, lift, maximum, minimum, rolled, select, some
+from saltus.spatial.algebra import turn_back
 
 
 @rolled
 @kernel
-def find_contacts(tree, near, h, w):
-    """Fills `point`, `normal`, `gap`, `grip`, `bounce` of all slots; `place` and `origin` are given.
-
-    Up to the margin of the scene, or if there is a time step h, of what comes as near as `near` in twice that, as fast as
-    bodies are (`velocity`)."""
+def find_contacts(tree, w):
+    """Fills `point`, `normal`, `gap`, `grip`, `bounce` of all slots; `place` and `origin` are given."""
     place_shapes(tree, w)
-    reach_out(tree, near, h, w)
     meet_half_spaces(tree, w)
     meet_pieces(tree, w)
     meet_each_other(tree, w)
-
-
-@kernel
-def reach_out(tree, near, h, w):
-    """`reach` of all shapes."""
-    for i in range(tree.nshape):
-        most = tree.margin[0] + zero(w.gap)
-        w.reach[i] = most
-        if h is not None:
-            body = w.velocity[tree.shape_body[i]]
-            speed = size(body.lin + cross(body.ang, w.middle[i])) + size(body.ang) * (tree.shape_radius[i] + most)
-            w.reach[i] = minimum(near + 2.0 * h * speed, most)
-
-
-@kernel
-def size(x):
-    """Not less than the length of a vector."""
-    return fabs(x.x) + fabs(x.y) + fabs(x.z)
 
 
 @kernel
@@ -73,7 +51,7 @@ def meet_pieces(tree, w):
             if tree.pool_end[i] > tree.pool_slot[i]:
                 clear(w, tree.pool_slot[i], tree.pool_end[i])
                 middle = w.middle[i]
-                reach = tree.shape_radius[i] + w.reach[i]
+                reach = tree.shape_radius[i] + tree.margin[0]
                 while node < tree.nnode:
                     at, half = tree.node_middle[node], tree.node_half[node]
                     x = middle + (w.origin[0] - at)
@@ -102,7 +80,7 @@ def meet_piece(tree, w, i, k):
         meet_ball(tree, w, i, k, middle, radius, 0.0, grip, bounce)
         return
     half = turn_back(P.R, axis_of(tree, i, X)) * tree.shape_size[i].y
-    if tree.piece_kind[k] != BOX or some(less(beside(middle, half, tree.piece_half[k]) - radius, w.reach[i])):
+    if tree.piece_kind[k] != BOX or some(less(beside(middle, half, tree.piece_half[k]) - radius, tree.margin[0])):
         meet_segment(tree, w, i, k, middle, half, radius, grip, bounce)
 
 

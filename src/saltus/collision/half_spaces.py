@@ -36,7 +36,7 @@ def meet_half_spaces(tree, w):
                 first, X = tree.plane_slot[i] + g * count, w.place[tree.shape_body[i]]
                 middle = w.middle[i]
                 height = dot(middle, n) + level
-                if some(less(height, w.reach[i] + tree.shape_radius[i])):
+                if some(less(height, tree.margin[0] + tree.shape_radius[i])):
                     grip = tree.plane_root[g] * (tree.shape_root[i] if tree.own_grip[i] else tree.plane_root[g])
                     meet_half_space(tree, w, i, X, middle, height, g, first, grip)
                 else:

@@ -39,10 +39,10 @@ def meet_polytope(tree, w, i, k, grip, bounce):
     X = w.place[tree.shape_body[i]]
     R = transpose(P.R) @ X.R
     own = SE3(R, turn_back(P.R, X.p + (w.origin[0] - P.p)))  # of the body, in the piece's frame
-    n, least = separate(tree, i, k, own, w.reach[i])
+    n, least = separate(tree, i, k, own, o)
     # Where no way out is open, nor near, there is nothing to be said.
     least = select(less(least, -0.5 * FAR), lift(FAR, o), least)
-    if some(less(least, w.reach[i])):
+    if some(less(least, tree.margin[0])):
         meet_corners(tree, w, i, k, own, n, least, grip, bounce)
         meet_corners_of_piece(tree, w, i, k, own, n, least, grip, bounce)
         meet_edges(tree, w, i, k, own, n, least, grip, bounce)
@@ -59,10 +59,8 @@ def give(tree, w, i, P, x, n, gap, grip, bounce):
 
 
 @kernel
-def separate(tree, i, k, X, reach):
-    """The direction in which shape i is best pushed from piece k, in the frame of the piece, and how far they are apart, or
-    more than `reach`."""
-    o = 0.0 * reach
+def separate(tree, i, k, X, o):
+    """The direction in which shape i is best pushed from piece k, in the frame of the piece, and how far they are apart."""
     one = lift(1.0, o)
     n, best = Vec3(o, o, one), lift(-FAR, o)
     if tree.piece_kind[k] == BOX:
@@ -71,10 +69,10 @@ def separate(tree, i, k, X, reach):
         n, best = try_axis(tree, i, k, X, Vec3(o, one, o), n, best)
     else:
         n, best = try_axis(tree, i, k, X, Vec3(o, o, one), n, best)
-    if some(less(best, reach)):
+    if some(less(best, tree.margin[0])):
         for f in range(tree.first_face[i], tree.end_face[i]):
             n, best = try_axis(tree, i, k, X, X.R @ tree.face_normal[f], n, best)
-    if some(less(best, reach)):
+    if some(less(best, tree.margin[0])):
         first = tree.piece_corner[k]
         for d in range(tree.first_direction[i], tree.end_direction[i]):
             along = X.R @ tree.edge_direction[d]

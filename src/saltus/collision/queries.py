@@ -63,7 +63,7 @@ def place_bodies(tree, q, w):
 )
 def _contacts(tree, q, w, point, normal, gap, friction, restitution):
     place_bodies(tree, q, w)
-    fill_contacts(tree, None, None, w)
+    fill_contacts(tree, w)
     o = zero(q)
     for s in range(tree.nslot):
         near = less(w.gap[s], 0.5 * FAR)

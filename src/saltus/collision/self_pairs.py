@@ -15,12 +15,11 @@ def meet_each_other(tree, w):
     """Contacts of all pairs."""
     for p in range(tree.npair):
         i, j, first = tree.pair_a[p], tree.pair_b[p], tree.pair_slot[p]
-        reach = minimum(w.reach[i] + w.reach[j], tree.margin[0] + zero(w.gap))
-        if some(balls_within(tree, w, i, j, reach)):
+        if some(balls_within(tree, w, i, j, tree.margin[0] + zero(w.gap))):
             if tree.shape_kind[j] == BOX:
                 clear(w, first, tree.pair_end[p])
                 x, half, B = in_box_frame(tree, w, i, j)
-                if some(less(beside(x, half, tree.shape_size[j]) - tree.shape_size[i].x, reach)):
+                if some(less(beside(x, half, tree.shape_size[j]) - tree.shape_size[i].x, tree.margin[0])):
                     meet_box(tree, w, p, i, j, x, half, B)
             else:
                 n, gap, y = between(tree, w, i, j)

@@ -70,10 +70,9 @@ COLLISIONS = Part(
 CONTACT_WORK = Layout(
     one={"origin": Vec3},
     nj={"place": SE3},
-    nshape={"middle": Vec3, "reach": None},
+    nshape={"middle": Vec3},
     nslot={"point": Vec3, "normal": Vec3, "gap": None, "grip": None, "bounce": None},
 )
 """In: where bodies are, about a point near them, along the world's axes. Out, for every slot: the middle between the two
 surfaces, about that point; the unit normal, from b to a; how far they are apart, or `FAR`, and then the others mean nothing;
-friction; restitution. `middle`: of the ball around each shape; `reach`: how far from it things are
-looked for."""
+friction; restitution. `middle`: of the ball around each shape."""

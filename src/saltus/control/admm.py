@@ -121,7 +121,7 @@ def _admm(tree, options, Q, c, A, b, friction, lower, upper, limits, start_x, st
         apart = meet_limits(w, n, nc, rho, cones, friction, lower, upper, x, z, going)
         for j in range(n):
             st(w.slope, j, ld(c, j) + ld(w.bent, j) + ld(w.pulled, j) + ld(z, j))
-        left, largest, empty = find_missed(w, n, nc, cones, c, equalities, friction, lower, upper, x, z, report)
+        left, largest, empty = find_missed(w, n, nc, cones, c, equalities, friction, lower, upper, x, z, o, report)
         going = select(less(tolerance, maximum(left, apart)), going, o)
         if iteration < last and allowed > 0 and ticks() - begun > allowed:
             late, last = going, iteration

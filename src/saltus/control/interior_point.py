@@ -207,7 +207,7 @@ def minimise(p, n, nf, nc, warm, scale, tolerance, most, begun, allowed, evaluat
         settled = select(less(dual, lift(SMALL, o)), stuck, o)  # rounding allows no less
         before = dual
         left = maximum(maximum(select(less(0.5, settled), o, maximum(dual, slip)), rows), CLOSE * gap)
-        usual = largest if iteration == 0 else usual
+        usual = maximum(largest, lift(NOTHING_WORTH, o)) if iteration == 0 else usual
         going = select(less(tolerance, left), select(less(FLOWN * usual, largest), o, going), o)
         if iteration < last and allowed > 0 and ticks() - begun > allowed:
             late, last = going, iteration
@@ -235,6 +235,7 @@ def minimise(p, n, nf, nc, warm, scale, tolerance, most, begun, allowed, evaluat
                 exact = 2
             move(p, nf, nc, first, size, nb, length)
             count, iteration = count + going, iteration + 1
+    p.trifle[0] = maximum(p.trifle[0], ROUNDING * worth)
     return count, dual, rows, gap, late, nb
 
 
@@ -534,7 +535,8 @@ def judge(p, n, nf, nc, first, size, nb, scale, worth, exact, steep, costs):
     value = p.base[0] + 0.5 * half + linear
     here = maximum(fabs(value), maximum(fabs(cost), fabs(value - cost)))
     worth = maximum(worth, here)
-    share = 1.0 / select(exact > 0, costs + NO_GAIN, maximum(maximum(here, p.trifle[0]), ROUNDING * worth + NO_GAIN))
+    there = costs if exact > 0 else maximum(here, p.trifle[0])
+    share = 1.0 / maximum(there, ROUNDING * worth + NO_GAIN)
     return dual / select(exact > 0, steep, most), rows, gap * share, slip * share, worth, most
 
 

@@ -227,7 +227,7 @@ def take_step(tree, restarts, q0, length, along, w, q, best, record):
         x, c = 0.5 + start * tree.spread[k], tree.coordinate[k]
         step = tree.sample_low[k] + (x - floor(x)) * (tree.sample_high[k] - tree.sample_low[k])
         if tree.bounded[k]:
-            step = step - ld(q0, c)
+            step = step - minimum(maximum(ld(q0, c), tree.low[k] + o), tree.high[k] + o)
         step = select(less(0.5, anew), step * (1.0 - from_best), ld(w.step, k))
         st(w.step, k, select(less(0.5, active), step, o))
         w.loose[k] = select(less(0.5, anew), lift(1.0, o), w.loose[k])

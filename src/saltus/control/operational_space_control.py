@@ -238,6 +238,8 @@ class OperationalSpaceControl:
                 f"culprits: the command is one of {command.tau.shape[:-1]} states, expected one state's: "
                 "Command(*(x[k] for x in command))"
             )
+        if command.status == QPStatus.NOT_FINITE:
+            return ["the state or what is asked for is not finite"]
         found: list[tuple[float, str]] = []
         limit = self.model.effort_limit
         for task in self.tasks.tasks:

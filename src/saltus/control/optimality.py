@@ -38,9 +38,9 @@ def mark_cones(w, n, nc, cones):
 
 
 @kernel
-def find_missed(w, n, nc, cones, c, equalities, friction, lower, upper, x, z, report):
+def find_missed(w, n, nc, cones, c, equalities, friction, lower, upper, x, z, trifle, report):
     """Residuals. The largest of them as a share of its equation; the largest variable; 1 of what is no problem, else 0.
-    `equalities`: what is left of them, the largest, as it is and as a share."""
+    `equalities`: what is left of them, the largest, as it is and as a share. `trifle`: costs that are next to none."""
     (equal, share), o, largest = equalities, zero(x), find_largest(x, n)
     one = lift(1.0, o)
     steep, most = o, lift(1e-30, o)
@@ -76,7 +76,7 @@ def find_missed(w, n, nc, cones, c, equalities, friction, lower, upper, x, z, re
         tangents = maximum(has_end(lower, upper, a), has_end(lower, upper, e))
         wrong = maximum(maximum(-mu, -high), maximum(tangents, low - high))
         empty = select(less(o, wrong), one, empty)
-    work = maximum(maximum(fabs(value), bent_work), work)
+    work = maximum(maximum(maximum(fabs(value), bent_work), work), trifle)
     gap = fabs(gap) / (work + 1e-30)
     st(report, 2, maximum(equal, beyond))
     st(report, 3, maximum(steep, outside))

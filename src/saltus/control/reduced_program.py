@@ -16,6 +16,7 @@ from saltus.control.cholesky import dot, padded
 from saltus.control.cones import NOTHING
 from saltus.control.interior_point import (
     CHANGE,
+    NO_GAIN,
     PLACE,
     PROGRAM,
     PULL,
@@ -113,7 +114,8 @@ def _reduced_program(
     st(report, 0, count)
     mark_cones(w, n, nc, cones)
     equalities = equalities_missed(n, m, A, b, x)
-    left, largest, empty = find_missed(w, n, nc, cones, c, equalities, friction, lower, upper, x, z, report)
+    none = w.trifle[0] + select(less(0.0 * scale, scale), 0.0 * scale, lift(NO_GAIN, scale))
+    left, largest, empty = find_missed(w, n, nc, cones, c, equalities, friction, lower, upper, x, z, none, report)
     sure = zero(Q)
     failed = select(less(left, tolerance), sure, 1.0 + sure)
     if some(less(0.5, failed)):

@@ -200,13 +200,19 @@ def find_small(w):
 
 
 @kernel
+def is_small(entry, least):
+    """Whether it is no more than that, or no number, in some lane."""
+    return some(less(select(less(least, entry), 1.0 + 0.0 * least, 0.0 * least), 0.5))
+
+
+@kernel
 def last_entry(w, row, i, first, end):
     """The last column in a range whose entry is not much smaller than the largest of its row: of inertia matrices, the way
     that keeps them sparse. -1 if they are small beside what the row has seen, in some lane: others may do better."""
     E, best, found = w.eliminated, zero(w.eliminated), -1
     for k in range(first, end):
         best = maximum(best, fabs(ld(E, i * row + k)))
-    if first < end and not some(less(best, FAIR * w.biggest[i])):
+    if first < end and not is_small(best, FAIR * w.biggest[i]):
         least = best * LEAST_PIVOT
         k = end - 1
         while k >= first and found < 0:
@@ -246,7 +252,7 @@ def only_row(w, m, row, k):
             count = count + 1
             if count > 1:
                 break
-            small = some(less(x, ALONE * w.biggest[i]))
+            small = is_small(x, ALONE * w.biggest[i])
             found = i if w.taken[i] < 0 and not small else -1
     return found if count == 1 else -1
 
@@ -265,7 +271,7 @@ def largest_entry(w, row, i, first, end, n, least):
             best = maximum(best, fabs(ld(E, i * row + k)))
         entry = fabs(ld(E, i * row + found))
         share = entry / w.biggest[i]
-        if some(less(share, maximum(w.small[0], FEW + share * 0.0))) or some(less(entry, least * best)):
+        if is_small(entry, maximum(w.small[0], FEW + entry * 0.0) * w.biggest[i]) or some(less(entry, least * best)):
             found = -1
     return found, share
 
@@ -415,7 +421,7 @@ def clear_with(w, n, m, row, steps, s, i):
         if some(less(best, x)):
             best, found = maximum(best, x), k + 0
     done = 0
-    if found >= 0 and not some(less(fabs(ld(E, i * row + found)), w.small[0] * w.biggest[i])):
+    if found >= 0 and not is_small(fabs(ld(E, i * row + found)), w.small[0] * w.biggest[i]):
         inverse = 1.0 / ld(E, i * row + found)
         w.pivot_row[s], w.inverse_pivot[s], done = i, lift(1.0, inverse), 1
         for k in range(m, padded(m)):

@@ -23,7 +23,7 @@ from saltus.constraints.dense import factor_block, solve_block
 from saltus.constraints.system import aim_rows
 from saltus.kernel import Quad, fabs, four, kernel, ld, less, quad, some, sqrt, st, tail, zero
 
-RESPONSES = {
+RESPONSES: dict[str, dict[str, type | None]] = {
     "nmv": {"J": None},
     "nm": {"aim": None, "none": None, "scale": None, "answers": Quad},
     "mhm": {"dual": None},

@@ -342,7 +342,9 @@ def pose_numbers(value: Any, task: FrameTask, what: str) -> Array:
 
 def refuse_no_rotation(R: Array, what: str) -> None:
     off = np.abs(R @ np.swapaxes(R, -1, -2) - np.eye(3))
-    if (off > ROTATION_TOLERANCE).any() or (np.linalg.det(R) < 0).any():
+    x, y, z = np.moveaxis(R, -2, 0)
+    mirrored = (np.cross(x, y) * z).sum(-1) < 0
+    if (off > ROTATION_TOLERANCE).any() or mirrored.any():
         raise ModelError(f"{what}: a rotation is not one: R R^T is off by {off.max():.1e}, or it is a reflection")
 
 

@@ -32,7 +32,7 @@ from saltus.model.manifold_jacobians import integrate_jacobians
 from saltus.simulation.coasting import find_way, turn_along
 from saltus.simulation.commands import PDTargets
 from saltus.simulation.contact_newton import begin, find_rates, judge
-from saltus.simulation.contact_rows import NEAR, find_rows, let_be
+from saltus.simulation.contact_rows import find_rows, let_be
 from saltus.simulation.contact_step import PER_STEP, WORK, add_impulses, begin_from, begin_step, recall
 from saltus.simulation.contact_system import assemble, eliminate
 from saltus.simulation.simulated import TABLES
@@ -90,7 +90,7 @@ def _contact_velocities(
     begin_from(tree, held, touch, w)
     begin_step(tree, q, v, settings, tau, target, kp, kd, effort, plan[1], pushed, at, push, w)
     w.origin[0] = w.place[0].p * -1.0
-    find_contacts(tree, NEAR, ld(settings, 0), w)
+    find_contacts(tree, w)
     first, n, _ = find_rows(tree, q, v, ld(settings, 0), tail(settings, 3), w)
     recall(first, n, w)
     as_solved(tree, w, first, n, plan[0], ld(settings, 1))

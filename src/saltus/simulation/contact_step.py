@@ -31,7 +31,7 @@ from saltus.model.tree import HEAVY
 from saltus.simulation.coasting import coast, find_way, turn_along
 from saltus.simulation.contact_law import within
 from saltus.simulation.contact_problem import REPORT, settle
-from saltus.simulation.contact_rows import NEAR, ROW_WORK, find_rows, let_be, onward, tangent
+from saltus.simulation.contact_rows import ROW_WORK, find_rows, let_be, onward, tangent
 from saltus.simulation.contact_system import set_three, three
 from saltus.simulation.simulated import TABLES
 from saltus.spatial.algebra import Force, Vec3, cross, dot, power
@@ -239,7 +239,7 @@ def step_on(tree, law, method, rounds, q, v, settings, w, new_q, new_v, new_tau,
     """One step under the forces in `rest` and their slopes. Impulses that are known are replaced by those it finds."""
     o, h = zero(q), ld(settings, 0)
     w.origin[0] = w.place[0].p * -1.0
-    find_contacts(tree, NEAR, h, w)
+    find_contacts(tree, w)
     first, n, crowded = find_rows(tree, q, v, h, tail(settings, 3), w)
     recall(first, n, w)
     find_impulses(tree, law, method, rounds, first, n, settings, w, report)
