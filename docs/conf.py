@@ -61,12 +61,14 @@ FIELD = re.compile(r"^    (\w+)(?:: ([^#=]+?))?(?: = [^#]*?)?(?:  # (.*))?$")
 def as_definitions(lines: list[str]) -> list[str]:
     """`name: explanation` as an entry of a definition list; what begins deeper goes on with the explanation."""
     result: list[str] = []
+    explaining = False
     for line in lines:
         argument = ARGUMENT.match(line)
         if argument:
             result += ["", f"``{argument[1]}``", f"    {argument[2]}"]
         else:
-            result.append(line)
+            result += ["", line] if explaining and line[:1].strip() else [line]
+        explaining = bool(argument) or (explaining and line[:1] == " ")
     return result
 
 
@@ -85,7 +87,7 @@ def described_fields(record: type) -> list[str]:
 
 def tidy_docstring(app: Any, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
     """From the docstrings' Markdown-like lines to reStructuredText."""
-    escaped = [line if line.lstrip().startswith((">>>", "...")) else line.replace("*", r"\*") for line in lines]
+    escaped = [line if line.lstrip().startswith((">>>", "...")) else re.sub(r"([*|])", r"\\\1", line) for line in lines]
     lines[:] = as_definitions(escaped)
     if what == "class" and (dataclasses.is_dataclass(thing) or issubclass(thing, enum.Enum)):
         lines += described_fields(thing)
