@@ -273,3 +273,16 @@ def test_references_say_what_is_wrong(name: str) -> None:
     targets, words = WRONG_REFERENCES[name]
     with pytest.raises(sl.ModelError, match=words):
         sl.TaskSet(ARM, [sl.FrameTask("tool")]).references(**targets)
+
+
+@pytest.mark.parametrize("reference", ["local", "local_world_aligned"])
+def test_an_axis_that_points_the_other_way(reference: str) -> None:
+    """Half a turn about an axis across the free one: any such way is as short, and it is one of them."""
+    arm = sl.load_robot("arm")
+    tasks = sl.TaskSet(arm, [sl.FrameTask("tool", position="", orientation="xy", reference=reference)])
+    q = arm.neutral()
+    here = sl.frame_placement(arm, q, "tool")
+    turned = here[:3, :3] @ np.diag([1.0, -1.0, -1.0])
+    goal = (turned if reference == "local" else np.diag([1.0, -1.0, -1.0]) @ here[:3, :3], here[:3, 3])
+    rows = sl.task_rows(tasks, np.stack([q, q]), np.zeros((2, arm.nv)), tasks.references(q, tool=goal))
+    assert np.allclose(np.linalg.norm(rows.error, axis=-1), np.pi) and np.isfinite(rows.R).all()

@@ -175,8 +175,10 @@ def turn_to(tree, t, X, R):
     if tree.task_turns[t] == 1 or tree.task_turns[t] == 2:
         n = task_direction(tree, t, X, tree.task_lone[t])
         along = dot(n, Vec3(E.x, E.y, E.z))
-        k = 1.0 / sqrt(along * along + E.w * E.w + NOTHING)
-        twist = Quat(n.x * along * k, n.y * along * k, n.z * along * k, E.w * k)
+        size = along * along + E.w * E.w
+        across = less(size, NOTHING)  # half a turn about an axis across n: without one about n
+        k = select(across, 0.0 * size, 1.0 / sqrt(size + NOTHING))
+        twist = Quat(n.x * along * k, n.y * along * k, n.z * along * k, select(across, 1.0 + size, E.w * k))
         if tree.task_turns[t] == 1:
             E = twist
         elif tree.task_local[t]:
