@@ -388,7 +388,8 @@ class ShootingProblem:
                 )
         padded = np.zeros((*us.shape[:-2], self.T + 1, self.nu))
         padded[..., :-1, :] = us
-        return xs[..., : self.nq], xs[..., self.nq :], padded
+        # In one piece each: such arrays go the short way into kernels.
+        return np.ascontiguousarray(xs[..., : self.nq]), np.ascontiguousarray(xs[..., self.nq :]), padded
 
     def calc_nodes(self, xs: Array, us: Array) -> NodeValues:
         """All nodes, as one batch, with accelerations and forces."""
@@ -439,7 +440,8 @@ class ShootingProblem:
         Fx, Fu, Lx, Lu, Lxx, Lxu, Luu, turned, pushed = found
         steps = (self.controlled * (not self.rk4)).astype(np.int32)
         running = (..., slice(None, -1), slice(None))
-        euler = EulerSteps(tuple(self.terms.turns), turned[running], pushed[running], self.data[..., :-1, 0], steps)
+        h = np.ascontiguousarray(self.dt[..., :-1])
+        euler = EulerSteps(tuple(self.terms.turns), turned[running], pushed[running], h, steps)
         answer = NodeExpansion(
             Fx[*running, :], Fu[*running, :], Lx, Lu[running], Lxx, Lxu[*running, :], Luu[*running, :], euler
         )
