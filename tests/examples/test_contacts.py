@@ -55,4 +55,4 @@ def test_an_example_tells_and_writes(example: Any, tmp_path: Path, capsys: pytes
     told = capsys.readouterr().out.splitlines()
     (file,) = (tmp_path / "demo").glob("*.html")
     assert told[-1] == f"wrote {file}" and len(told) >= 3
-    assert '"terrain":{"surfaces":[{' in file.read_text(encoding="utf-8")
+    assert '"surfaces":[{' in file.read_text(encoding="utf-8")

@@ -4,7 +4,8 @@
     L_z += weight scale B' g,      L_zz += weight scale B' H B                                with B = db/dz, z = (dx, du)
 
 Gauss-Newton: second derivatives of b are left out. Forces enter by B, which has b_f f_z. States and controls have B of their
-own: the identity but for joints that turn. Terms that weigh nothing in all lanes are passed over.
+own: the identity but for joints that turn. Terms that weigh nothing in all lanes are passed over, as are barriers that
+nothing touches.
 
 | paper | code | what | shape |
 |---|---|---|---|
@@ -18,16 +19,19 @@ Reference: R. Budhiraja, Multi-body locomotion (2019), equation 3.19.
 
 from __future__ import annotations
 
-from saltus.kernel import kernel, ld, less, some, st, tail, zero
+from saltus.kernel import fabs, kernel, ld, less, maximum, select, some, st, tail, zero
 from saltus.model.joint_kernels import FREE_FLYER, PLANAR, SPHERICAL
 from saltus.model.manifold import difference_joint
 from saltus.model.manifold_jacobians import right_jacobian_inverse_plane
 from saltus.ocp.activations import Activated, activate
 from saltus.ocp.residuals import SLOPES, VALUES, fill_columns, measure
 from saltus.ocp.terms import CONTROL, OWN, STATE
-from saltus.spatial.algebra import Force, Mat3, Motion, Sym3, Vec3, power
+from saltus.spatial.algebra import Force, Mat3, Motion, Sym3, Vec3, dot, power
 from saltus.spatial.inertia import Sym6, scaled
 from saltus.spatial.lie import right_jacobian_inverse, right_jacobian_inverse_se3
+
+FELT = 1e-300
+"""What is less is no slope."""
 
 COSTS = VALUES.extended(napart={"apart": None}, nown={"own_rows": None})
 EXPANSION = SLOPES.extended(nall={"gradient": None}, nhh={"hessian": None})
@@ -111,26 +115,31 @@ def expand_terms(tree, q, v, u, forces, f_q, f_v, f_u, scale, weights, reference
                 total = total + weight * expand_control(tree, t, u, weight, references, w)
             elif tree.term_kind[t] < OWN:
                 b = measure(tree, t, forces, references, w)
-                cost, g, H = weigh(tree, t, b)
-                count = fill_columns(tree, t, forces, references, f_q, f_v, f_u, w)
-                add_block(tree, count, g * weight, scaled(H, weight), w)
+                cost, g, H, felt = weigh(tree, t, b)
                 total = total + weight * cost
+                if some(less(0.5, select(less(felt, FELT), o, o + 1.0))):  # or not finite
+                    count = fill_columns(tree, t, forces, references, f_q, f_v, f_u, w)
+                    if tree.term_linear[t]:
+                        add_linear_block(tree, count, g.lin * weight, H.A * weight, w)
+                    else:
+                        add_block(tree, count, g * weight, scaled(H, weight), w)
     return total
 
 
 @kernel
 def weigh(tree, t, b):
-    """What six numbers cost, and how that changes with them."""
+    """What six numbers cost, how that changes with them, and the largest slope or curvature: none within bounds."""
     o = b.lin.x * 0.0
     none = Vec3(o, o, o)
-    cost, g, H = o, Force(none, none), no_curve(o)
+    cost, g, H, felt = o, Force(none, none), no_curve(o), o
     for r in range(tree.term_first[t], tree.term_end[t]):
         n = tree.row_normal[r]
         a = row_cost(tree, tree.term_activation[t], r, along(n, b))
         cost = cost + a.value
         g = g + Force(n.lin, n.ang) * a.slope
         H = H + outer(n, a.curve)
-    return cost, g, H
+        felt = maximum(felt, maximum(fabs(a.slope), fabs(a.curve)))
+    return cost, g, H, felt
 
 
 @kernel
@@ -160,6 +169,18 @@ def add_block(tree, count, g, H, w):
         for m in range(n + 1):
             j = row + w.spot[m]
             st(w.hessian, j, ld(w.hessian, j) + power(w.columns[m], push))
+
+
+@kernel
+def add_linear_block(tree, count, g, H, w):
+    """The same where only the first three of six numbers count."""
+    for n in range(count):
+        c, i = w.columns[n].lin, w.spot[n]
+        push, row = H @ c, i * tree.nall
+        st(w.gradient, i, ld(w.gradient, i) + dot(c, g))
+        for m in range(n + 1):
+            j = row + w.spot[m]
+            st(w.hessian, j, ld(w.hessian, j) + dot(w.columns[m].lin, push))
 
 
 @kernel

@@ -79,7 +79,7 @@ class RiccatiSolver(Solver):
             inputs += (euler.A, euler.B, euler.h, euler.steps)
         if self.horizon is None or self.horizon.blocks != blocks:
             self.horizon = Horizon(problem.T, problem.nx, problem.ndx, problem.nu, blocks=blocks)
-        found: tuple[Array, ...] = algorithm.call(self.horizon, inputs, self.direction)
+        found: tuple[Array, ...] = algorithm.call(self.horizon, inputs, self.direction and tuple(self.direction))
         return found
 
     def bounded(self) -> Any:

@@ -265,7 +265,7 @@ def feet_of(robot: Model, feet: Sequence[str | Foot] | None, counts: Sequence[in
     where = f"gait of {robot.name!r}"
     if feet is None:
         try:
-            feet = robot_frames(robot.name).feet
+            feet = left_before_right(robot, robot_frames(robot.name).feet)
         except ModelError:
             raise ModelError(f"{where}: no robot of this name is known, expected its feet to be given") from None
     if len(feet) not in counts:
@@ -276,6 +276,20 @@ def feet_of(robot: Model, feet: Sequence[str | Foot] | None, counts: Sequence[in
         raise ModelError(f"{where}: there is no gravity, expected some")
     size = SOLE if len(feet) == 2 else ()
     return tuple(foot if isinstance(foot, Foot) else Foot(foot, size) for foot in feet)
+
+
+def left_before_right(robot: Model, feet: Sequence[str]) -> list[str]:
+    """Feet by where they stand: front before hind, if there are four, and left before right.
+
+    >>> import saltus as sl
+    >>> left_before_right(sl.load_robot("quadruped"), ["RH_FOOT", "RF_FOOT", "LH_FOOT", "LF_FOOT"])
+    ['LF_FOOT', 'RF_FOOT', 'LH_FOOT', 'RH_FOOT']
+    """
+    q = robot.reference_configurations.get("standing", robot.neutral())
+    places = [frame_placement(robot, q, foot)[:3, 3] for foot in feet]
+    forward = sorted(range(len(feet)), key=lambda k: -places[k][0]) if len(feet) == 4 else range(len(feet))
+    pairs = [forward[k : k + 2] for k in range(0, len(feet), 2)]
+    return [feet[k] for pair in pairs for k in sorted(pair, key=lambda k: -places[k][1])]
 
 
 def strides(groups: Sequence[Sequence[int]], steps: int, length: float) -> tuple[Swing, ...]:

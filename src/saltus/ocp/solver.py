@@ -379,6 +379,8 @@ class Solver:
             chosen = np.where(taken, first, last)
 
             def pick(array: Array, axis: int = 0, chosen: Any = chosen) -> Array:
+                if not self.batch:
+                    return np.asarray(array[(slice(None),) * axis + (chosen,)])
                 index = chosen.reshape(
                     (1,) * axis + (1, *self.batch) + (1,) * (array.ndim - axis - 1 - len(self.batch))
                 )

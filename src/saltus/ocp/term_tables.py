@@ -217,6 +217,7 @@ class TermSet:
             ints.term_kind[k], ints.term_activation[k] = kind, self.activations[k].kind
             ints.term_first[k], ints.term_end[k] = rows.start, rows.stop
             ints.term_at[k] = self.places[term.name].start if self.reference_size(term) else -1
+            ints.term_linear[k] = not self.directions[k][:, 3:].any()
             ints.term_own[k] = self.own.index(term) if isinstance(term, Own) else -1
             ints.term_axes[k] = REFERENCES[getattr(term, "axes", "local")]
             ints.term_first_column[k], ints.term_end_column[k] = columns, columns + len(self.columns[k])
@@ -348,7 +349,7 @@ TERMS = Part(
         one=named("term_masses", "term_speeds", "term_spins"),
         nterm=named(
             "term_kind", "term_activation", "term_first", "term_end", "term_at", "term_axes", "term_first_column",
-            "term_end_column", "term_contact", "term_body", "term_body_b", "term_own",
+            "term_end_column", "term_contact", "term_body", "term_body_b", "term_own", "term_linear",
         ),
         ncol=named("column"),
         nact=named("motor"),
