@@ -17,10 +17,14 @@ from saltus.constraints.response import _response
 from saltus.constraints.tables import ConstrainedModel
 from saltus.kernel import ALGORITHMS, Algorithm
 from saltus.kernel.interpret import casadi_function, count_operations, interpret
+from saltus.model.coupled_tables import COUPLED
 from tests.closeness import assert_close
 from tests.kernel.cases import all_kinds, run, sample, single_tolerance
 
-CONSTRAINED = [x for x in ALGORITHMS if x.kernel.__module__.startswith("saltus.constraints.")]
+HOMES = "saltus.constraints."
+CONSTRAINED = [x for x in ALGORITHMS if x.kernel.__module__.startswith(HOMES) and COUPLED not in x.tables.parts]
+"""Those for robots with mimic joints: test_coupled.py."""
+
 each_algorithm = pytest.mark.parametrize("algorithm", CONSTRAINED, ids=lambda algorithm: algorithm.name)
 CONTACTS_ONLY = {_constrained_aba, _prox_pv, _osim, _osim_base, _osim_base_times, _response}
 

@@ -13,9 +13,13 @@ from saltus.constraints.tables import CONSTRAINTS, TIES, ConstrainedModel
 from saltus.kernel import ALGORITHMS, Algorithm
 from saltus.kernel.directional import DIRECTIONAL
 from saltus.kernel.sources import kernels_of, syntax_of
+from saltus.model.coupled_tables import COUPLED
 from saltus.model.tree import TREE
 
-CONSTRAINED = [x for x in (*ALGORITHMS, *DIRECTIONAL) if CONSTRAINTS in x.tables.parts]
+CONSTRAINED = [
+    x for x in (*ALGORITHMS, *DIRECTIONAL) if CONSTRAINTS in x.tables.parts and COUPLED not in x.tables.parts
+]
+"""Those for robots with mimic joints read fields by other names (`overlaid`)."""
 
 
 def names_read(algorithm: Algorithm) -> set[str]:

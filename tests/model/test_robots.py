@@ -313,7 +313,7 @@ def test_example_robot(name: str) -> None:
 
 @pytest.mark.parametrize("name", [name for name, entry in EXAMPLES.items() if entry.feet])
 def test_example_robot_has_its_feet_near_the_ground(name: str) -> None:
-    """Frames of feet are at soles or ankles; all at one height, as many to the left as to the right, the weight above them."""
+    """Frames of feet are at soles or ankles; all at one height, half of them to the left, the weight above."""
     robot, feet = sl.load_robot(name), sl.robot_frames(name).feet
     places = np.array([sl.frame_placement(robot, standing(robot), foot)[:3, 3] for foot in feet])
     assert -0.01 < places[:, 2].min() and places[:, 2].max() < 0.11 and np.ptp(places[:, 2]) < 2e-3
