@@ -65,6 +65,8 @@ def as_solved(tree, w, first, n, law, tolerance):
     """The problem that known impulses solve: this one, or that in which what overlaps need not part."""
     o, one = zero(w.delassus), lift(1.0, zero(w.delassus))
     begin(w, first, n)
+    for i in range(n):
+        w.home[i] = w.impulse[i]
     _, parts = judge(w, first, n, law, None, o)
     if some(less(tolerance * tolerance, parts)):
         let_be(tree, first, n, one, w)
