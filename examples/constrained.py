@@ -230,7 +230,7 @@ def simulate(scene: Scene, seconds: float) -> sl.Trajectory:
     return sl.rollout(
         scene.dynamics, scene.q, np.zeros(scene.robot.nv), torques, duration=seconds, dt=STEP, method="rk4",
         control_period=None if torques is None or scene.hold else CONTROL, disturbance=scene.disturbance,
-        damping=scene.hold is not None,
+        damping=torques is not None,
     )  # fmt: skip
 
 
