@@ -122,12 +122,12 @@ def walking_controller(page: dict[str, Any], left: Axes, right: Axes) -> None:
 
 def optimal_jump(page: dict[str, Any], left: Axes, right: Axes) -> None:
     times, center, feet, air = page["times"], page["center"], page["feet"], page["air"]
-    names = [foot.frame[:2] for foot in page["gait"].feet[:2]]  # those on the right do the same
     left.plot(center[:, 0], center[:, 2], color="k", label="centre of mass")
     spent = np.diff(times) > 0  # impacts take no time
-    for k, name in enumerate(names):
-        left.plot(feet[k, :, 0], feet[k, :, 2], label=name)
-        right.plot(times[:-1][spent], page["forces"][spent, k, 2], color=f"C{k}", label=name)
+    for k, color in ((0, "C0"), (2, "C1")):  # on the left; those on the right do the same
+        name = page["gait"].feet[k].frame[:2]
+        left.plot(feet[k, :, 0], feet[k, :, 2], color=color, label=name)
+        right.plot(times[:-1][spent], page["forces"][spent, k, 2], color=color, label=name)
     left.set(xlabel="x [m]", ylabel="z [m]", aspect="equal", ylim=(-0.05, 0.85))
     left.legend(fontsize=7, loc="upper right", ncol=3)
     right.axvspan(times[air[0]], times[air[-1] + 1], color="0.93", zorder=-1)
