@@ -28,7 +28,7 @@ def test_random_cases() -> None:
         "-m",
         "tools.fuzz",
         "--seconds",
-        os.environ.get("SALTUS_FUZZ_SECONDS", "75"),
+        os.environ.get("SALTUS_FUZZ_SECONDS", "45"),
         "--seed",
         seed,
     ]
