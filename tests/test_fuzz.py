@@ -28,7 +28,7 @@ def test_random_cases() -> None:
         "-m",
         "tools.fuzz",
         "--seconds",
-        os.environ.get("SALTUS_FUZZ_SECONDS", "45"),
+        os.environ.get("SALTUS_FUZZ_SECONDS", "75"),
         "--seed",
         seed,
     ]
