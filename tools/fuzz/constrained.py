@@ -244,7 +244,8 @@ def judge(
             return
         if problem.clear:
             yield from off("accelerations", a, right, problem.size, 0)
-        rounded = min(10.0 * float(np.finfo(dtype).eps) * problem.felt(forces), 10.0 * WORST * problem.size)
+        rounded = float(np.finfo(dtype).eps) * problem.felt(forces) + float(np.finfo("f8").eps) * problem.balanced(a)
+        rounded = 10.0 * min(rounded, WORST * problem.size)
         yield from off("accelerations by forces", problem.pushed(forces), a, problem.size, 0, 10.0, rounded)
         if problem.unique:
             rounded = float(np.finfo(dtype).eps) * problem.carried(formed)

@@ -157,6 +157,11 @@ class Problem:
         L, y, _ = self._parts
         return solve_triangular(L, y, lower=True, trans=1)
 
+    def balanced(self, a: Array) -> float:
+        """How large the accelerations are that the terms of M a give, each by itself: what their rounding here, where M is
+        factored, is relative to. Those of bodies far from a light base balance each other."""
+        return float((np.abs(np.linalg.inv(self.M)) @ (np.abs(self.M) @ np.abs(a))).max(initial=0.0))
+
     @cached_property
     def solution(self) -> tuple[Array, Array]:
         """Accelerations and forces, these of least norm, weighted by mu."""

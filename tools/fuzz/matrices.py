@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,15 @@ class Case:
     @property
     def unit(self) -> Array:
         return row_units(self.u, self.constraints)
+
+    @cached_property
+    def kinematics(self) -> tuple[Array, ...]:
+        return oracles._jacobians(self.u.model, self.sample.q, self.sample.v)
+
+    @property
+    def reach(self) -> float:
+        """How far bodies are from the world's origin: digits that frames which cancel have lost there."""
+        return 1.0 + float(np.abs(self.kinematics[0][:, :3, 3]).max() / self.u.length)
 
     @property
     def users(self) -> bool:
@@ -104,7 +114,8 @@ def delassus_and_osim(case: Case, rng: np.random.Generator) -> Iterator[str]:
     if np.abs(G).max(initial=0.0) < size:
         worse = np.inf  # nothing moves, but for rounding
     # A row that hardly moves is the small rest of directions of length one, as far as these were rounded.
-    size = max(size, 10.0 / FACTOR * float(np.abs(np.linalg.solve(p.M, p.J.T)).max(initial=0.0)))
+    rounded = 10.0 / FACTOR * case.reach * float(np.abs(np.linalg.solve(p.M, p.J.T)).max(initial=0.0)) / size
+    size, worse = size * max(1.0, rounded), worse * max(1.0, rounded)
     for name in ["ltl"] if loops else OSIM_METHODS:
         if OSIM_METHODS[name].delassus is not None:
             found = dynamics.delassus(method=name, **given) * to_G
@@ -127,7 +138,7 @@ def factors(case: Case, rng: np.random.Generator) -> Iterator[str]:
     p = case.problem
     given = case.cast("q", "active", "rows") if case.users else case.cast("q", "active")
     K = np.block([[-np.diag(damping(case)), p.J], [p.J.T, p.M]])
-    condition = float(np.linalg.cond(K) * np.linalg.cond(p.M))
+    condition = float(np.linalg.cond(K) * np.linalg.cond(p.M)) * max(1.0, 10.0 / FACTOR * case.reach)
     if not condition < 1e14:
         return
     found = case.dynamics.factor(**given)
@@ -148,13 +159,11 @@ def constraint_accelerations(case: Case, rng: np.random.Generator) -> Iterator[s
     a = (a * case.u.v).astype(case.dtype)
     ours = case.dynamics.constraint_accelerations(a=a, **given) / case.unit
     a = a / case.u.v
-    # Frames that cancel, far from the world's origin, and gains: sizes of what is added up, from the rows themselves.
-    kinematics = oracles._jacobians(case.u.model, case.sample.q, case.sample.v)
-    reach = 1.0 + np.abs(kinematics[0][:, :3, 3]).max() / case.u.length
-    speed = np.abs(kinematics[3] / case.u.motion).max()
+    # Gains: sizes of what is added up, from the rows themselves.
+    speed = np.abs(case.kinematics[3] / case.u.motion).max()
     gain = 1.0 + max(max(c.kp, c.kd * speed) for c in case.constraints)
     size = float((np.abs(p.J) @ np.abs(a)).max(initial=0.0) + np.abs(p.goal).max(initial=0.0) + speed**2 + gain)
-    yield from case.compare("constraint_accelerations", ours, p.J @ a - p.goal, float(reach), size)
+    yield from case.compare("constraint_accelerations", ours, p.J @ a - p.goal, case.reach, size)
 
 
 def impact(case: Case, rng: np.random.Generator) -> Iterator[str]:
