@@ -108,13 +108,25 @@ def follow(w, first, n, law, disorder, turn, end, most, going):
 
 
 @kernel
+def answered(w, n, i, u, size, rate):
+    """Squares of a typical size of impulses, and of rates, with a rate of row i that an impulse has to answer."""
+    moves, square = less(FIXED * w.scale[i], ld(w.delassus, i * n + i)), u * u
+    return maximum(size, select(moves, square * w.inverse[i], 0.0 * u)), maximum(rate, select(moves, square, 0.0 * u))
+
+
+@kernel
 def depart(w, first, n, law, disorder, turn, going):
     """Where a path begins; a typical size of impulses, by the root of D, and of rates."""
     o, size, rate = zero(w.delassus), zero(w.delassus), zero(w.delassus)
-    for i in range(n):
-        square = w.free[i] * w.free[i]
-        moves = less(FIXED * w.scale[i], ld(w.delassus, i * n + i))
-        size, rate = maximum(size, select(moves, square * w.inverse[i], o)), maximum(rate, select(moves, square, o))
+    for i in range(first):
+        up, down = select(less(o, w.upper[i]), -w.free[i], o), select(less(w.lower[i], o), w.free[i], o)
+        size, rate = answered(w, n, i, maximum(maximum(up, down), o), size, rate)
+    for i in range(first, n, 3):
+        closes = maximum(-w.free[i], o)
+        grips = select(less(o, closes * w.friction[i]), lift(1.0, o), o)
+        size, rate = answered(w, n, i, closes, size, rate)
+        size, rate = answered(w, n, i + 1, grips * w.free[i + 1], size, rate)
+        size, rate = answered(w, n, i + 2, grips * w.free[i + 2], size, rate)
     size, rate = sqrt(size) + NOTHING, sqrt(rate)
     for i in range(n):
         x = w.impulse[i]
