@@ -234,6 +234,22 @@ def test_masses_far_apart() -> None:
     assert np.isclose(found.impulses[14::3].sum(), 10.0) and np.isclose(found.impulses[2:12:3].sum(), 10.01)
 
 
+def test_what_is_far_does_not_make_it_harder(robots: list[sl.Model]) -> None:
+    """Limits of joints that no impulse brings near, where Newton's method finds no way: paths are no longer for them."""
+    rng = np.random.default_rng(1)
+    turns = np.zeros(2, int)
+    for _ in range(200):
+        G, g, friction = random_scene(rng, robots)
+        B = rng.normal(size=(4, len(g)))
+        both = np.block([[B @ G @ B.T + np.eye(4), B @ G], [G @ B.T, G]])
+        ends = {"lower": np.zeros(4), "upper": np.full(4, np.inf)}
+        alone = sl.solve_contacts(G, g, friction)
+        beside = sl.solve_contacts(both, np.r_[np.full(4, 1e6), g], friction, rows=4, **ends)
+        assert beside.status == Status.CONVERGED and (beside.impulses[:4] == 0).all()
+        turns += alone.turns, beside.turns
+    assert turns[0] > 20 and turns[1] < 1.3 * turns[0]
+
+
 def test_what_nothing_moves_does_no_harm() -> None:
     """Contacts of bodies that are both fixed have no inertia, and rates that are theirs whatever the impulses."""
     G, J = box()

@@ -31,7 +31,7 @@ from saltus.simulation.contact_newton import choose, find_rates, judge
 from saltus.simulation.contact_system import assemble, eliminate, set_three, three
 
 FIRST, LONGEST, SHORTEST = 0.5, 1e3, 1e-7
-"""Lengths of steps, where 1 is what the rates g give as impulses, or a factor e of a."""
+"""Lengths of steps, where 1 is what contacts would be pushed by if alone, or a factor e of a."""
 
 LONGER, SHORTER, BORNE = 2.0, 0.4, 0.7
 """By how much a step changes: after one that was easily borne, was not, just so."""
@@ -108,25 +108,25 @@ def follow(w, first, n, law, disorder, turn, end, most, going):
 
 
 @kernel
-def answered(w, n, i, u, size, rate):
-    """Squares of a typical size of impulses, and of rates, with a rate of row i that an impulse has to answer."""
-    moves, square = less(FIXED * w.scale[i], ld(w.delassus, i * n + i)), u * u
-    return maximum(size, select(moves, square * w.inverse[i], 0.0 * u)), maximum(rate, select(moves, square, 0.0 * u))
+def sizes(w, n, i, x, size, rate):
+    """Squares of typical impulses, by the root of D, and of rates, with that of row i."""
+    x = select(less(FIXED * w.scale[i], ld(w.delassus, i * n + i)), w.scale[i] * x, 0.0 * x)
+    return maximum(size, x * x * w.inverse[i]), maximum(rate, x * x)
 
 
 @kernel
 def depart(w, first, n, law, disorder, turn, going):
-    """Where a path begins; a typical size of impulses, by the root of D, and of rates."""
+    """Where a path begins; a typical size of impulses, by the root of D, and of rates: those of rows and contacts that were
+    alone. What is far would not be pushed, however fast it moves."""
     o, size, rate = zero(w.delassus), zero(w.delassus), zero(w.delassus)
     for i in range(first):
-        up, down = select(less(o, w.upper[i]), -w.free[i], o), select(less(w.lower[i], o), w.free[i], o)
-        size, rate = answered(w, n, i, maximum(maximum(up, down), o), size, rate)
+        x = within(-w.free[i] * w.inverse[i], w.lower[i], w.upper[i])
+        size, rate = sizes(w, n, i, x, size, rate)
     for i in range(first, n, 3):
-        closes = maximum(-w.free[i], o)
-        grips = select(less(o, closes * w.friction[i]), lift(1.0, o), o)
-        size, rate = answered(w, n, i, closes, size, rate)
-        size, rate = answered(w, n, i + 1, grips * w.free[i + 1], size, rate)
-        size, rate = answered(w, n, i + 2, grips * w.free[i + 2], size, rate)
+        x = project(law, w.friction[i], three(w.free, i) * -w.inverse[i])
+        size, rate = sizes(w, n, i, x.x, size, rate)
+        size, rate = sizes(w, n, i + 1, x.y, size, rate)
+        size, rate = sizes(w, n, i + 2, x.z, size, rate)
     size, rate = sqrt(size) + NOTHING, sqrt(rate)
     for i in range(n):
         x = w.impulse[i]
