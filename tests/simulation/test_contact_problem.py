@@ -234,20 +234,38 @@ def test_masses_far_apart() -> None:
     assert np.isclose(found.impulses[14::3].sum(), 10.0) and np.isclose(found.impulses[2:12:3].sum(), 10.01)
 
 
+def beside_limits(G: Array, g: Array, rng: np.random.Generator, speed: float) -> tuple[Array, Array, dict[str, Any]]:
+    """The same contacts beside four limits of joints that no impulse brings near."""
+    B = rng.normal(size=(4, len(g)))
+    both = np.block([[B @ G @ B.T + np.eye(4), B @ G], [G @ B.T, G]])
+    return both, np.r_[np.full(4, speed), g], {"rows": 4, "lower": np.zeros(4), "upper": np.full(4, np.inf)}
+
+
 def test_what_is_far_does_not_make_it_harder(robots: list[sl.Model]) -> None:
-    """Limits of joints that no impulse brings near, where Newton's method finds no way: paths are no longer for them."""
+    """Where Newton's method finds no way, paths are no longer for it."""
     rng = np.random.default_rng(1)
     turns = np.zeros(2, int)
     for _ in range(200):
         G, g, friction = random_scene(rng, robots)
-        B = rng.normal(size=(4, len(g)))
-        both = np.block([[B @ G @ B.T + np.eye(4), B @ G], [G @ B.T, G]])
-        ends = {"lower": np.zeros(4), "upper": np.full(4, np.inf)}
         alone = sl.solve_contacts(G, g, friction)
-        beside = sl.solve_contacts(both, np.r_[np.full(4, 1e6), g], friction, rows=4, **ends)
+        both, all_g, ends = beside_limits(G, g, rng, 1e6)
+        beside = sl.solve_contacts(both, all_g, friction, **ends)
         assert beside.status == Status.CONVERGED and (beside.impulses[:4] == 0).all()
         turns += alone.turns, beside.turns
     assert turns[0] > 20 and turns[1] < 1.3 * turns[0]
+
+
+def test_what_is_far_takes_no_digits(robots: list[sl.Model]) -> None:
+    """In single precision its rates are rounded by more than others may be off."""
+    rng = np.random.default_rng(8)
+    solved = np.zeros(2, int)
+    for _ in range(200):
+        G, g, friction = random_scene(rng, robots)
+        both, all_g, ends = beside_limits(G, g, rng, 4e3)
+        for k, (each_G, each_g, rows) in enumerate(((G, g, {}), (both, all_g, ends))):
+            found = sl.solve_contacts(*(x.astype(np.float32) for x in (each_G, each_g, friction)), **rows)
+            solved[k] += found.status == Status.CONVERGED
+    assert solved[1] > solved[0] - 6
 
 
 def test_what_nothing_moves_does_no_harm() -> None:

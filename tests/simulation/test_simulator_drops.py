@@ -8,6 +8,7 @@ import pytest
 import saltus as sl
 from tests.simulation.dropping import depths_at_rest, drop, over_stairs, poses
 
+
 def dropped(name: str, count: int, seconds: float) -> tuple[sl.Simulator, sl.Motion]:
     sim = over_stairs(name)
     return sim, drop(sim, poses(sim, count, seed=0), seconds)

@@ -185,14 +185,14 @@ def start_anew(w, first, n, law, turn, least, going):
 
 @kernel
 def rounding(w, n):
-    """How far rounding puts rates off."""
+    """How far rounding puts rates off that impulses hold: those of what is far are large, and need no digits."""
     most = zero(w.delassus)
     unit = select(less(most, lift(1.0 + DOUBLE, most) - 1.0), UNIT + most, SINGLE_UNIT + most)
     for i in range(n):
         total = fabs(w.free[i])
         for j in range(n):
             total = total + fabs(ld(w.delassus, i * n + j) * w.impulse[j])
-        most = maximum(most, total)
+        most = maximum(most, total - fabs(w.rate[i]))
     return most * unit
 
 
