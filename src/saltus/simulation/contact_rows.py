@@ -104,7 +104,7 @@ def loop_rows(tree, h, w):
             w.free[r] = rate(tree, w, r, w.speed) - PULL / h * component(gap, axis)
             w.lower[r], w.upper[r] = lift(-1e300, h), lift(1e300, h)
             w.place_of[r] = r
-            join_ways(tree, w, r, a, b)
+            join_ways(tree, w, (r,), a, b)
     return tree.nm + 0
 
 
@@ -225,8 +225,7 @@ def add_contact(tree, w, s, r, a, b, closing, here, surface, h):
     w.free[r + 2] = rate(tree, w, r + 2, w.speed)
     w.friction[r], w.softness[r] = w.grip[s] * ld(surface, 0), ld(surface, 1) / (h * h)
     w.slot[r], w.facing[r], w.taken[r] = select(less(0.5, here), 1.0 * s + o, o - 1.0), n, here
-    for d in range(3):
-        join_ways(tree, w, r + d, a, b)
+    join_ways(tree, w, (r, r + 1, r + 2), a, b)
 
 
 @kernel
@@ -291,7 +290,7 @@ def axis_row(tree, w, r, k, sign, place):
         st(w.row, start + j, lift(0.0, sign))
     st(w.row, start + k, sign)
     w.place_of[r], w.last[r] = place, k
-    climb(tree, w, start, k)
+    climb(tree, w, (start,), k)
 
 
 @kernel
@@ -303,25 +302,33 @@ def rate(tree, w, r, v):
 
 
 @kernel
-def join_ways(tree, w, r, a, b):
-    """The row becomes y, and knows its way to the root."""
+def join_ways(tree, w, rows, a, b):
+    """The rows, of the same bodies, become y, and know their way to the root."""
     last = -1
     if a > 0:
         last = tree.nv if b > 0 else tree.end[a] - 1
     elif b > 0:
         last = tree.end[b] - 1
-    w.last[r] = last
-    climb(tree, w, r * tree.nv, last)
+    starts = ()
+    for r in rows:
+        w.last[r] = last
+        starts = starts + (r * tree.nv,)
+    climb(tree, w, starts, last)
 
 
 @kernel
-def climb(tree, w, start, last):
-    """U^-1 times a vector that begins at `start` of `row`, and is zero but on the way from `last` to the root."""
+def climb(tree, w, starts, last):
+    """U^-1 times vectors that begin at `starts` of `row`, and are zero but on the way from `last` to the root."""
     nv, k = tree.nv, min(last, tree.nv - 1)
     while k >= 0:
-        entry, i = ld(w.row, start + k), tree.above[k]
+        i, entries = tree.above[k], ()
+        for start in starts:
+            entries = entries + ((start, ld(w.row, start + k)),)
         while i >= 0:
-            st(w.row, start + i, ld(w.row, start + i) - entry * ld(w.M, i * nv + k))
+            part = ld(w.M, i * nv + k)
+            for each in entries:
+                start, entry = each
+                st(w.row, start + i, ld(w.row, start + i) - entry * part)
             i = tree.above[i]
         k = onward(tree, last, k)
 
