@@ -53,8 +53,8 @@ def polish(w, first, n, law):
     for _ in range(AGAIN):
         for i in range(n):
             w.home[i] = w.impulse[i]
-        m = assemble(w, first, n, law, PULLED + o, False)
-        eliminate(w, n, m, False)
+        m, symmetric = assemble(w, first, n, law, PULLED + o, False)
+        eliminate(w, n, m, symmetric, False)
         for i in range(n):
             w.impulse[i] = w.impulse[i] + w.step[i]
         find_rates(w, n)

@@ -67,8 +67,8 @@ def follow(w, first, n, law, disorder, turn, end, most, going):
     for _ in range(most):
         if not some(less(0.5, going)):
             break
-        m = assemble(w, first, n, law, a, True)
-        sign = eliminate(w, n, m, True)
+        m, symmetric = assemble(w, first, n, law, a, True)
+        sign = eliminate(w, n, m, symmetric, True)
         _, miss = judge(w, first, n, law, None, a)
         ss, sd, dd, force = o, o, o, o
         for i in range(n):

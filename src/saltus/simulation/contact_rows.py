@@ -312,7 +312,7 @@ def join_ways(tree, w, rows, a, b):
     starts = ()
     for r in rows:
         w.last[r] = last
-        starts = starts + (r * tree.nv,)
+        starts = (*starts, r * tree.nv)
     climb(tree, w, starts, last)
 
 
@@ -323,7 +323,7 @@ def climb(tree, w, starts, last):
     while k >= 0:
         i, entries = tree.above[k], ()
         for start in starts:
-            entries = entries + ((start, ld(w.row, start + k)),)
+            entries = (*entries, (start, ld(w.row, start + k)))
         while i >= 0:
             part = ld(w.M, i * nv + k)
             for each in entries:

@@ -6,11 +6,15 @@ Rows with Q = 0, open contacts and joints at an end, have dx = P - x. Only the o
 system, close together, with right sides behind their columns. In packets a row is listed if it is so in any lane.
 
 O(n^3). No pivots are looked for: where contacts stick the matrix is one of inertias, and a sliding contact's normal row
-comes before its tangents.
+comes before its tangents. If nothing slides in any lane, Q holds ones and zeros, and the system, rows times D, is symmetric:
+its upper half is enough,
+
+    (a D + (1 - a) G) dx = D (P(tau) - x),      dx = P(tau) - x where a lane has Q = 0.
 
 | code | what | shape |
 |---|---|---|
 | `slope` | rows of Q; of a joint's row, the first number | n 3 |
+| `moves` | 1 where Q is not zero, else 0 | n |
 | `listed` | rows in the system, then others that move | n |
 | `system` | the matrix and right sides, rows of `stride(n)` | nrs |
 | `step`, `along` | the solutions | n |
@@ -18,7 +22,7 @@ comes before its tangents.
 
 from __future__ import annotations
 
-from saltus.kernel import Quad, kernel, ld, less, lift, select, some, sqrt, st, zero
+from saltus.kernel import Quad, kernel, ld, less, lift, quad, select, some, sqrt, st, zero
 from saltus.simulation.contact_law import COULOMB, is_within, project, slope, within
 from saltus.spatial.algebra import Mat3, Vec3
 
@@ -41,18 +45,22 @@ def set_three(x, i, value):
 
 @kernel
 def assemble(w, first, n, law, a, along):
-    """The system of a step; how many rows it has. `step` of all others is known then.
+    """The system of a step; how many rows it has, and 1 if it is symmetric, else 0. `step` of all others is known then.
 
     `along`: also the right side of the path's direction, dx by 1 - a."""
     joints = list_joints(w, first, a, along)
-    m = list_contacts(w, first, n, law, a, along, joints)
-    moving = list_moving(w, n, m)
+    m, symmetric = list_contacts(w, first, n, law, a, along, joints)
+    moving = list_moving(w, n, m, symmetric)
     row, share = stride(n), 1.0 - a
-    for p in range(joints):
-        fill_joint(w, n, row, p, m, moving, share, along)
-    for p in range(joints, m, 3):
-        fill_contact(w, n, row, p, m, moving, share, along)
-    return m
+    if symmetric == 1:
+        for p in range(m):
+            fill_symmetric(w, n, row, p, m, moving, share, along)
+    else:
+        for p in range(joints):
+            fill_joint(w, n, row, p, m, moving, share, along)
+        for p in range(joints, m, 3):
+            fill_contact(w, n, row, p, m, moving, share, along)
+    return m, symmetric
 
 
 @kernel
@@ -65,7 +73,7 @@ def list_joints(w, first, a, along):
         tau = x - w.rate[i] * w.inverse[i]
         mixed = tau + a * (w.home[i] - tau)
         moves = is_within(mixed, w.lower[i], w.upper[i])
-        w.step[i], w.slope[i] = within(mixed, w.lower[i], w.upper[i]) - x, Vec3(moves, o, o)
+        w.step[i], w.slope[i], w.moves[i] = within(mixed, w.lower[i], w.upper[i]) - x, Vec3(moves, o, o), moves
         if along:
             w.along[i] = moves * (tau - w.home[i])
         if some(less(0.5, moves)):
@@ -76,8 +84,8 @@ def list_joints(w, first, a, along):
 
 @kernel
 def list_contacts(w, first, n, law, a, along, m):
-    """The same for contacts, behind m rows."""
-    o = zero(w.delassus)
+    """The same for contacts, behind m rows; and 1 if none of them slides, else 0."""
+    o, one, symmetric = zero(w.delassus), lift(1.0, zero(w.delassus)), 1
     for i in range(first, n, 3):
         x, mu = three(w.impulse, i), w.friction[i]
         tau = x - three(w.rate, i) * w.inverse[i]
@@ -90,28 +98,60 @@ def list_contacts(w, first, n, law, a, along, m):
             pushes = mixed.x
         else:
             pushes = mixed.x + mu * sqrt(mixed.y * mixed.y + mixed.z * mixed.z)
+        moves = select(less(o, pushes), one, o)
+        set_three(w.moves, i, Vec3(moves, moves, moves))
         if some(less(o, pushes)):
             Q = slope(law, mu, mixed)
+            if some(less(Q.xx + Q.yy + Q.zz, 2.5 * moves)):  # 3 where it sticks, 2 at most where it slides
+                symmetric = 0
             w.slope[i], w.slope[i + 1] = Vec3(Q.xx, Q.xy, Q.xz), Vec3(Q.yx, Q.yy, Q.yz)
             w.slope[i + 2] = Vec3(Q.zx, Q.zy, Q.zz)
             if along:
                 set_three(w.along, i, Q @ away * -1.0)
             w.listed[m], w.listed[m + 1], w.listed[m + 2] = i, i + 1, i + 2
             m = m + 3
-    return m
+    return m, symmetric
 
 
 @kernel
-def list_moving(w, n, m):
-    """Behind m rows, those that are not in the system, but move; how many are listed then."""
+def list_moving(w, n, m, symmetric):
+    """Behind m rows, those whose steps are known, and not zero: of rows that are not in the system, and of a symmetric
+    one's that are not in all lanes. How many are listed then."""
     moving, k = m + 0, 0
     for i in range(n):
+        step = (1.0 - w.moves[i]) * w.step[i]
         if k < m and w.listed[k] == i:
             k = k + 1
-        elif some(less(0.0, w.step[i] * w.step[i])):
+            if symmetric == 0:
+                step = zero(w.step)
+        if some(less(0.0, step * step)):
             w.listed[moving] = i
             moving = moving + 1
     return moving
+
+
+@kernel
+def fill_symmetric(w, n, row, p, m, moving, share, along):
+    """Row p of a symmetric system, from its diagonal on."""
+    G, A, i, total = w.delassus, w.system, w.listed[p], zero(w.delassus)
+    D, pull = w.scale[i], share * w.moves[i]
+    if m > 3 and w.listed[m - 1] - w.listed[0] == m - 1:  # as they lie, four at a time
+        for q in range(p // 4 * 4, m, 4):
+            k = min(q, m - 4)
+            j = w.listed[0] + k
+            move = quad(G, w.moves[j], w.moves[j + 1], w.moves[j + 2], w.moves[j + 3])
+            st(A, p * row + k, ld(G, i * n + j, Quad) * move * pull)
+    else:
+        for q in range(p, m):
+            j = w.listed[q]
+            st(A, p * row + q, pull * w.moves[j] * ld(G, i * n + j))
+    st(A, p * row + p, ld(A, p * row + p) + D * (1.0 - pull))
+    for q in range(m, moving):
+        j = w.listed[q]
+        total = total + ld(G, i * n + j) * ((1.0 - w.moves[j]) * w.step[j])
+    set_right(w, p, row, m, D * w.step[i] - pull * total, i, along)
+    if along:
+        st(A, p * row + m + 1, D * w.along[i])
 
 
 @kernel
@@ -181,7 +221,7 @@ def set_right(w, p, row, m, right, i, along):
 
 
 @kernel
-def eliminate(w, n, m, along):
+def eliminate(w, n, m, symmetric, along):
     """The system's solution, by Gauss, into `step` (and `along`); the sign of its determinant, 0 if it has none.
 
     Three columns at a time: a row goes through memory a third as often."""
@@ -192,23 +232,27 @@ def eliminate(w, n, m, along):
     for k in range(alone):
         sign = take_pivot(A, row, k, sign)
         for i in range(k + 1, m):
-            take_row(A, row, i, k, k // 4 * 4, end)
+            take_row(A, row, i, k, i if symmetric == 1 else k, symmetric, end)
     for k in range(alone, m, 3):
-        here, a, b, c = k // 4 * 4, k * row, (k + 1) * row, (k + 2) * row
+        a, b, c = k * row, (k + 1) * row, (k + 2) * row
         sign = take_pivot(A, row, k, sign)
-        take_row(A, row, k + 1, k, here, end)
+        take_row(A, row, k + 1, k, k, symmetric, end)
         sign = take_pivot(A, row, k + 1, sign)
-        take_row(A, row, k + 2, k, here, end)
-        take_row(A, row, k + 2, k + 1, here, end)
+        take_row(A, row, k + 2, k, k, symmetric, end)
+        take_row(A, row, k + 2, k + 1, k, symmetric, end)
         sign = take_pivot(A, row, k + 2, sign)
         ab, ac, bc = ld(A, a + k + 1), ld(A, a + k + 2), ld(A, b + k + 2)
         first, second, third = ld(A, a + k), ld(A, b + k + 1), ld(A, c + k + 2)
         for i in range(k + 3, m):
-            d = i * row
-            x = ld(A, d + k) * first
-            y = (ld(A, d + k + 1) - x * ab) * second
-            z = (ld(A, d + k + 2) - x * ac - y * bc) * third
-            for j in range((k + 3) // 4 * 4, end, 4):
+            d, here = i * row, i
+            if symmetric == 1:
+                x, y, z = ld(A, a + i) * first, ld(A, b + i) * second, ld(A, c + i) * third
+            else:
+                here = k + 3
+                x = ld(A, d + k) * first
+                y = (ld(A, d + k + 1) - x * ab) * second
+                z = (ld(A, d + k + 2) - x * ac - y * bc) * third
+            for j in range(here // 4 * 4, end, 4):
                 rest = ld(A, d + j, Quad) - ld(A, a + j, Quad) * x - ld(A, b + j, Quad) * y
                 st(A, d + j, rest - ld(A, c + j, Quad) * z)
     put_back(w, row, m, m, w.step)
@@ -226,10 +270,10 @@ def take_pivot(A, row, k, sign):
 
 
 @kernel
-def take_row(A, row, i, k, here, end):
+def take_row(A, row, i, k, here, symmetric, end):
     """Row i without column k, from a place on."""
-    ratio = ld(A, i * row + k) * ld(A, k * row + k)
-    for j in range(here, end, 4):
+    ratio = (ld(A, k * row + i) if symmetric == 1 else ld(A, i * row + k)) * ld(A, k * row + k)
+    for j in range(here // 4 * 4, end, 4):
         st(A, i * row + j, ld(A, i * row + j, Quad) - ld(A, k * row + j, Quad) * ratio)
 
 
