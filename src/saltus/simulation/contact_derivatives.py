@@ -97,7 +97,7 @@ def _contact_velocities(
     recall(first, n, w)
     as_solved(tree, w, first, n, plan[0], ld(settings, 1))
     polish(w, first, n, plan[0])
-    add_impulses(tree, n, w)
+    add_impulses(tree, first, n, w)
     for i in range(1, tree.nj):
         find_way(tree, i, w.mean, ld(settings, 0), way)
         turn_along(tree, i, w.speed, w.mean, ld(settings, 0), after)

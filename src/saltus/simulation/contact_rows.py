@@ -101,10 +101,10 @@ def loop_rows(tree, h, w):
             on_a = unit_force(d, A.p, axis)
             on_b = unit_force(d, B.p, axis) if tree.point[c] else on_a
             fill_row(tree, r, a, b, on_a, on_b, w, w.row)
-            w.free[r] = rate(tree, w, r, w.speed) - PULL / h * component(gap, axis)
+            w.free[r] = rate(tree, w, r, tree.nv) - PULL / h * component(gap, axis)
             w.lower[r], w.upper[r] = lift(-1e300, h), lift(1e300, h)
             w.place_of[r] = r
-            join_ways(tree, w, (r,), a, b)
+            join_ways(tree, w, (r,), way_of(tree, a, b))
     return tree.nm + 0
 
 
@@ -216,16 +216,16 @@ def add_contact(tree, w, s, r, a, b, closing, here, surface, h):
     contact_row(tree, w, r, a, b, n, p)
     contact_row(tree, w, r + 1, a, b, t, p)
     contact_row(tree, w, r + 2, a, b, cross(n, t), p)
-    u = rate(tree, w, r, w.speed)
+    last = way_of(tree, a, b)
+    u = rate(tree, w, r, last)
     bounces = less(o, closing * w.bounce[s])
     back, share = bounced(gap, h, u, closing, w.bounce[s])
     aim(w, r, u, select(bounces, back, allowed(gap, h)))
     w.late[0] = select(goes_through(gap, h, u), minimum(w.late[0], select(bounces, share, o)), w.late[0])
-    w.free[r + 1] = rate(tree, w, r + 1, w.speed)
-    w.free[r + 2] = rate(tree, w, r + 2, w.speed)
+    w.free[r + 1], w.free[r + 2] = rate(tree, w, r + 1, last), rate(tree, w, r + 2, last)
     w.friction[r], w.softness[r] = w.grip[s] * ld(surface, 0), ld(surface, 1) / (h * h)
     w.slot[r], w.facing[r], w.taken[r] = select(less(0.5, here), 1.0 * s + o, o - 1.0), n, here
-    join_ways(tree, w, (r, r + 1, r + 2), a, b)
+    join_ways(tree, w, (r, r + 1, r + 2), last)
 
 
 @kernel
@@ -294,21 +294,26 @@ def axis_row(tree, w, r, k, sign, place):
 
 
 @kernel
-def rate(tree, w, r, v):
-    total = zero(w.row)
-    for k in range(tree.nv):
-        total = total + ld(w.row, r * tree.nv + k) * ld(v, k)
+def rate(tree, w, r, last):
+    """J v of a row that is zero but on the way from `last` to the root, for v in `speed`."""
+    total, k = zero(w.row), min(last, tree.nv - 1)
+    while k >= 0:
+        total = total + ld(w.row, r * tree.nv + k) * w.speed[k]
+        k = onward(tree, last, k)
     return total
 
 
 @kernel
-def join_ways(tree, w, rows, a, b):
-    """The rows, of the same bodies, become y, and know their way to the root."""
-    last = -1
+def way_of(tree, a, b):
+    """Where the way of a row of two bodies begins: nv where two are joined, -1 where none moves."""
     if a > 0:
-        last = tree.nv if b > 0 else tree.end[a] - 1
-    elif b > 0:
-        last = tree.end[b] - 1
+        return tree.nv + 0 if b > 0 else tree.end[a] - 1
+    return tree.end[b] - 1 if b > 0 else -1
+
+
+@kernel
+def join_ways(tree, w, rows, last):
+    """The rows, of the same bodies, become y, and know their way to the root."""
     starts = ()
     for r in rows:
         w.last[r] = last

@@ -122,16 +122,24 @@ def move_freely(tree, v, h, w):
 
 @rolled
 @kernel
-def add_impulses(tree, n, w):
+def add_impulses(tree, first, n, w):
     """From v_free to v+, in `speed`; and how fast the step goes, in `mean`."""
     nv = tree.nv
     for k in range(nv):
         w.rest[k] = zero(w.row)
-    for r in range(n):
+    for r in range(first):
         x, last = w.impulse[r], w.last[r]
         k = min(last, nv - 1)
         while k >= 0:
             w.rest[k] = w.rest[k] + ld(w.row, r * nv + k) * x
+            k = onward(tree, last, k)
+    for r in range(first, n, 3):
+        x, last = three(w.impulse, r), w.last[r]
+        k = min(last, nv - 1)
+        while k >= 0:
+            at = r * nv + k
+            push = ld(w.row, at) * x.x + ld(w.row, at + nv) * x.y + ld(w.row, at + nv + nv) * x.z
+            w.rest[k] = w.rest[k] + push
             k = onward(tree, last, k)
     for k in range(nv):
         w.rest[k] = w.rest[k] * w.pivot_inverse[k]
@@ -244,7 +252,7 @@ def step_on(tree, law, method, rounds, q, v, settings, w, new_q, new_v, new_tau,
     recall(first, n, w)
     find_impulses(tree, law, method, rounds, first, n, settings, w, report)
     keep(tree, first, n, w, report)
-    add_impulses(tree, n, w)
+    add_impulses(tree, first, n, w)
     total = o
     for k in range(tree.nv):
         st(new_tau, k, w.pull[k] - w.motor_slope[k] * (w.speed[k] - ld(v, k)))

@@ -227,37 +227,45 @@ def eliminate(w, n, m, symmetric, along):
     Three columns at a time: a row goes through memory a third as often."""
     A, row = w.system, stride(n)
     end = (m + 5) // 4 * 4 if along else (m + 4) // 4 * 4
-    alone = m % 3
-    sign = lift(1.0, zero(A))
-    for k in range(alone):
-        sign = take_pivot(A, row, k, sign)
-        for i in range(k + 1, m):
-            take_row(A, row, i, k, i if symmetric == 1 else k, symmetric, end)
+    alone, sign = m % 3, lift(1.0, zero(A))
+    if alone == 1:
+        sign = take_columns(A, row, 0, (0,), m, symmetric, sign, end)
+    elif alone == 2:
+        sign = take_columns(A, row, 0, (0, 1), m, symmetric, sign, end)
     for k in range(alone, m, 3):
-        a, b, c = k * row, (k + 1) * row, (k + 2) * row
-        sign = take_pivot(A, row, k, sign)
-        take_row(A, row, k + 1, k, k, symmetric, end)
-        sign = take_pivot(A, row, k + 1, sign)
-        take_row(A, row, k + 2, k, k, symmetric, end)
-        take_row(A, row, k + 2, k + 1, k, symmetric, end)
-        sign = take_pivot(A, row, k + 2, sign)
-        ab, ac, bc = ld(A, a + k + 1), ld(A, a + k + 2), ld(A, b + k + 2)
-        first, second, third = ld(A, a + k), ld(A, b + k + 1), ld(A, c + k + 2)
-        for i in range(k + 3, m):
-            d, here = i * row, i
-            if symmetric == 1:
-                x, y, z = ld(A, a + i) * first, ld(A, b + i) * second, ld(A, c + i) * third
-            else:
-                here = k + 3
-                x = ld(A, d + k) * first
-                y = (ld(A, d + k + 1) - x * ab) * second
-                z = (ld(A, d + k + 2) - x * ac - y * bc) * third
-            for j in range(here // 4 * 4, end, 4):
-                rest = ld(A, d + j, Quad) - ld(A, a + j, Quad) * x - ld(A, b + j, Quad) * y
-                st(A, d + j, rest - ld(A, c + j, Quad) * z)
+        sign = take_columns(A, row, k, (0, 1, 2), m, symmetric, sign, end)
     put_back(w, row, m, m, w.step)
     if along:
         put_back(w, row, m, m + 1, w.along)
+    return sign
+
+
+@kernel
+def take_columns(A, row, k, columns, m, symmetric, sign, end):
+    """All rows without columns k, k + 1 ...; the sign of the determinant up to these."""
+    inverses, count = (), len(columns)
+    for c in columns:
+        for d in columns:
+            if d < c:
+                take_row(A, row, k + c, k + d, k, symmetric, end)
+        sign = take_pivot(A, row, k + c, sign)
+        inverses = (*inverses, ld(A, (k + c) * row + k + c))
+    for i in range(k + count, m):
+        ratios, here = (), i if symmetric == 1 else k + count
+        for c in columns:
+            if symmetric == 1:
+                x = ld(A, (k + c) * row + i)
+            else:
+                x = ld(A, i * row + k + c)
+                for d in columns:
+                    if d < c:
+                        x = x - ratios[d] * ld(A, (k + d) * row + k + c)
+            ratios = (*ratios, x * inverses[c])
+        for j in range(here // 4 * 4, end, 4):
+            rest = ld(A, i * row + j, Quad)
+            for c in columns:
+                rest = rest - ld(A, (k + c) * row + j, Quad) * ratios[c]
+            st(A, i * row + j, rest)
     return sign
 
 
