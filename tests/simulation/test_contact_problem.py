@@ -183,6 +183,21 @@ def test_lanes_of_a_batch_are_single_calls(law: Any) -> None:
         assert np.allclose(many.rates[k], one.rates, atol=1e-7)
 
 
+def test_where_nothing_slides_lanes_take_the_steps_of_single_calls() -> None:
+    """Contacts and limits that hold in some lanes of a packet only: of one symmetric system, each lane has its own part."""
+    rng = np.random.default_rng(18)
+    G = random_matrix(rng, 14) + np.eye(14)
+    g, friction = rng.normal(size=(64, 14)), np.full(4, 1e3)
+    ends = {"rows": 2, "lower": np.zeros(2), "upper": np.full(2, np.inf)}
+    many = sl.solve_contacts(G, g, friction, **ends)
+    carries = many.impulses[:, 4::3] > 0
+    assert 0.2 < carries.mean() < 0.8 and 0.2 < (many.impulses[:, :2] > 0).mean() < 0.8
+    for k in range(64):
+        one = sl.solve_contacts(G, g[k], friction, **ends)
+        assert one.iterations == many.iterations[k]
+        assert np.abs(one.impulses - many.impulses[k]).max() < 1e-10
+
+
 @pytest.mark.parametrize("law", ["coulomb", "convex"])
 def test_batches_of_a_box(law: Any) -> None:
     """Four points are more than it needs: of many solutions, each lane has one."""

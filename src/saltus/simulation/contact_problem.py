@@ -74,8 +74,8 @@ ROWS = Layout(
     nr={
         "impulse": None, "rate": None, "free": None, "lower": None, "upper": None, "friction": None, "scale": None,
         "inverse": None, "step": None, "change": None, "home": None, "home_rate": None, "slope": Vec3, "moves": None,
-        "listed": int, "best": None, "along": None, "passed": None, "ahead": None, "split": None, "dual": None,
-        "before": None, "pivot": None,
+        "listed": int, "fixed": int, "best": None, "along": None, "passed": None, "ahead": None, "split": None,
+        "dual": None, "before": None, "pivot": None,
     },
     nrr={"delassus": None},
     nrs={"system": None},

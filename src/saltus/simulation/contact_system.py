@@ -15,7 +15,8 @@ its upper half is enough,
 |---|---|---|
 | `slope` | rows of Q; of a joint's row, the first number | n 3 |
 | `moves` | 1 where Q is not zero, else 0 | n |
-| `listed` | rows in the system, then others that move | n |
+| `listed` | rows in the system | n |
+| `fixed` | rows whose steps are known, and not zero | n |
 | `system` | the matrix and right sides, rows of `stride(n)` | nrs |
 | `step`, `along` | the solutions | n |
 """
@@ -50,16 +51,16 @@ def assemble(w, first, n, law, a, along):
     `along`: also the right side of the path's direction, dx by 1 - a."""
     joints = list_joints(w, first, a, along)
     m, symmetric = list_contacts(w, first, n, law, a, along, joints)
-    moving = list_moving(w, n, m, symmetric)
+    fixed = list_fixed(w, n, m, symmetric)
     row, share = stride(n), 1.0 - a
     if symmetric == 1:
         for p in range(m):
-            fill_symmetric(w, n, row, p, m, moving, share, along)
+            fill_symmetric(w, n, row, p, m, fixed, share, along)
     else:
         for p in range(joints):
-            fill_joint(w, n, row, p, m, moving, share, along)
+            fill_joint(w, n, row, p, m, fixed, share, along)
         for p in range(joints, m, 3):
-            fill_contact(w, n, row, p, m, moving, share, along)
+            fill_contact(w, n, row, p, m, fixed, share, along)
     return m, symmetric
 
 
@@ -114,10 +115,10 @@ def list_contacts(w, first, n, law, a, along, m):
 
 
 @kernel
-def list_moving(w, n, m, symmetric):
-    """Behind m rows, those whose steps are known, and not zero: of rows that are not in the system, and of a symmetric
-    one's that are not in all lanes. How many are listed then."""
-    moving, k = m + 0, 0
+def list_fixed(w, n, m, symmetric):
+    """Rows whose steps are known, and not zero: those that are not in the system, and, of a symmetric one's, those that are
+    not in all lanes. How many there are."""
+    count, k = 0, 0
     for i in range(n):
         step = (1.0 - w.moves[i]) * w.step[i]
         if k < m and w.listed[k] == i:
@@ -125,13 +126,13 @@ def list_moving(w, n, m, symmetric):
             if symmetric == 0:
                 step = zero(w.step)
         if some(less(0.0, step * step)):
-            w.listed[moving] = i
-            moving = moving + 1
-    return moving
+            w.fixed[count] = i
+            count = count + 1
+    return count
 
 
 @kernel
-def fill_symmetric(w, n, row, p, m, moving, share, along):
+def fill_symmetric(w, n, row, p, m, fixed, share, along):
     """Row p of a symmetric system, from its diagonal on."""
     G, A, i, total = w.delassus, w.system, w.listed[p], zero(w.delassus)
     D, pull = w.scale[i], share * w.moves[i]
@@ -146,8 +147,8 @@ def fill_symmetric(w, n, row, p, m, moving, share, along):
             j = w.listed[q]
             st(A, p * row + q, pull * w.moves[j] * ld(G, i * n + j))
     st(A, p * row + p, ld(A, p * row + p) + D * (1.0 - pull))
-    for q in range(m, moving):
-        j = w.listed[q]
+    for q in range(fixed):
+        j = w.fixed[q]
         total = total + ld(G, i * n + j) * ((1.0 - w.moves[j]) * w.step[j])
     set_right(w, p, row, m, D * w.step[i] - pull * total, i, along)
     if along:
@@ -155,7 +156,7 @@ def fill_symmetric(w, n, row, p, m, moving, share, along):
 
 
 @kernel
-def fill_joint(w, n, row, p, m, moving, share, along):
+def fill_joint(w, n, row, p, m, fixed, share, along):
     """Row p of the system."""
     G, A, i, total = w.delassus, w.system, w.listed[p], zero(w.delassus)
     factor = share * w.slope[i].x
@@ -163,14 +164,14 @@ def fill_joint(w, n, row, p, m, moving, share, along):
     for q in range(m):
         st(A, p * row + q, pull * ld(G, i * n + w.listed[q]))
     st(A, p * row + p, ld(A, p * row + p) + 1.0 - factor)
-    for q in range(m, moving):
-        j = w.listed[q]
+    for q in range(fixed):
+        j = w.fixed[q]
         total = total + ld(G, i * n + j) * w.step[j]
     set_right(w, p, row, m, w.step[i] - pull * total, i, along)
 
 
 @kernel
-def fill_contact(w, n, row, p, m, moving, share, along):
+def fill_contact(w, n, row, p, m, fixed, share, along):
     """Rows p, p + 1, p + 2 of the system."""
     G, A, i, k, total = w.delassus, w.system, w.listed[p], p * row, zero(w.delassus)
     x, y, z = w.slope[i], w.slope[i + 1], w.slope[i + 2]
@@ -193,8 +194,8 @@ def fill_contact(w, n, row, p, m, moving, share, along):
     take_off(A, k + p + row, Vec3(Q.yx, Q.yy - 1.0, Q.yz))
     take_off(A, k + p + row + row, Vec3(Q.zx, Q.zy, Q.zz - 1.0))
     others = Vec3(total, total, total)
-    for q in range(m, moving):
-        j = w.listed[q]
+    for q in range(fixed):
+        j = w.fixed[q]
         others = others + ld(G, j * n + i, Vec3) * w.step[j]
     right = three(w.step, i) - R @ others
     set_right(w, p, row, m, right.x, i, along)
