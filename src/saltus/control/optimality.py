@@ -17,7 +17,7 @@
 from __future__ import annotations
 
 from saltus.control.cholesky import dot, total
-from saltus.control.interior_point import DOUBLE, ENDLESS
+from saltus.control.interior_program import DOUBLE, ENDLESS
 from saltus.control.quadratic_program import DEADLINE, EMPTY, INFEASIBLE, MAX_ITERATIONS, NOT_CONVEX, SOLVED
 from saltus.kernel import Quad, fabs, kernel, ld, less, lift, maximum, minimum, quad, select, sqrt, st, tail, zero
 

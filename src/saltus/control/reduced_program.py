@@ -14,19 +14,9 @@ from __future__ import annotations
 
 from saltus.control.cholesky import dot, padded
 from saltus.control.cones import NOTHING
-from saltus.control.interior_point import (
-    CHANGE,
-    NO_GAIN,
-    PLACE,
-    PROGRAM,
-    PULL,
-    REST,
-    SLOPE,
-    STEP,
-    find_unit,
-    minimise,
-    vector,
-)
+from saltus.control.elimination import REDUCTION, backward, eliminate, forward, order_columns, stride
+from saltus.control.interior_point import NO_GAIN, minimise
+from saltus.control.interior_program import CHANGE, PLACE, PROGRAM, PULL, REST, SLOPE, STEP, find_unit, vector
 from saltus.control.optimality import (
     AWAY,
     add_row,
@@ -39,17 +29,7 @@ from saltus.control.optimality import (
     row_times,
 )
 from saltus.control.quadratic_program import PROBLEM, TABLES
-from saltus.control.reduction import (
-    REDUCTION,
-    backward,
-    eliminate,
-    forward,
-    keep_rows,
-    order_columns,
-    reduce_cost,
-    stiffen,
-    stride,
-)
+from saltus.control.reduction import keep_rows, reduce_cost, stiffen
 from saltus.kernel import (
     declare,
     fabs,

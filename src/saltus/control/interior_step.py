@@ -1,0 +1,304 @@
+"""Newton's step of an interior point method: its matrix, what it asks for, how far it may go, and going there."""
+
+from __future__ import annotations
+
+from saltus.control.cholesky import factor, solve_lower, solve_upper
+from saltus.control.cones import (
+    barrier_axes,
+    barrier_block,
+    circle,
+    circle_solved,
+    inverted,
+    scaled,
+    scaling,
+    unscaled,
+    way_out,
+)
+from saltus.control.interior_program import (
+    CHANGE,
+    INVERSE,
+    PLACE,
+    PULL,
+    PULL_STEP,
+    SCALED,
+    SLOPE,
+    STEP,
+    add,
+    slack,
+    to_lower,
+    to_upper,
+    vector,
+)
+from saltus.kernel import Quad, kernel, ld, less, lift, maximum, select, st, tail, zero
+from saltus.spatial.algebra import Mat3, Vec3, transpose, turn_back
+
+HELD = 1e25
+"""On the diagonal, of a variable that cannot move."""
+
+LEAST = 1e-14
+"""The share of its diagonal entry below which a pivot is rounding."""
+
+SOFT = 1e-10
+"""Of an equality: the share by which it may give way in one iteration."""
+
+
+@kernel
+def measure(p, nc, nb):
+    """The mean work of multipliers; and for all places 1 / (s z), for all cones their scaling."""
+    o = zero(p.system)
+    x = tail(p.vector, 0)
+    work, ends = o, lift(1e-30, o)
+    for k in range(nb):
+        j = p.bounded[k]
+        below, above, at = p.below[j], p.above[j], ld(x, j)
+        here, there = p.has_lower[j], p.has_upper[j]
+        p.room_below[j], p.room_above[j] = to_lower(p, j, at), to_upper(p, j, at)
+        low, high = p.room_below[j] * below, p.room_above[j] * above
+        p.inside[j], p.outside[j] = here / (low + (1.0 - here)), there / (high + (1.0 - there))
+        work, ends = work + low + high, ends + here + there
+    for c in range(nc):
+        s, is_open = slack(p, c, x), p.open[c]
+        apart = 1.0 - is_open
+        s = Vec3(s.x + apart, s.y, s.z)  # of a cone that is shut, anything
+        f = Vec3(p.reaction[c].x + apart, p.reaction[c].y, p.reaction[c].z)
+        W = scaling(s, f, p.unit[0])
+        balance = scaled(W, f)
+        p.scaling[c], p.balance[c], p.inverse[c] = W, balance, inverted(balance, p.unit[0])
+        work, ends = work + (s.x * f.x + s.y * f.y + s.z * f.z) * is_open, ends + is_open
+    return work / ends
+
+
+@kernel
+def assemble(p, n, nf, nc, first, size, nb, added, alone, turned):
+    """The matrix and its factors. `alone`: without inequalities, but with `added` on the diagonal. `turned`: forces along
+    the axes of their barriers."""
+    K, H, o = p.system, p.hessian, zero(p.system)
+    for i in range(n):
+        for j in range(i // 4 * 4, first, 4):
+            st(K, i * size + j, ld(H, i * first + j, Quad))
+        for j in range(first, size):
+            st(K, i * size + j, ld(p.general, (j - first) * first + i) * (1.0 - p.held[i]) if j < first + nf else o)
+        if alone:
+            st(K, i * size + i, ld(K, i * size + i) + added)
+    for i in range(first, size):
+        for j in range(i // 4 * 4, size):
+            st(K, i * size + j, o)
+    for i in range(n, first):
+        for j in range(i // 4 * 4, size):
+            st(K, i * size + j, o)
+        st(K, i * size + i, 1.0)
+    for i in range(first, size):
+        st(K, i * size + i, -1.0)
+    for r in range(nf):
+        j, give = first + r, o
+        for i in range(n):
+            along = ld(K, i * size + j)
+            give = give + along * along / maximum(ld(K, i * size + i), lift(1e-30, o))
+        st(K, j * size + j, select(less(o, give), -SOFT * give - p.give[j] - 1e-30, -lift(1.0, o)))
+    for k in range(nb):
+        j = p.bounded[k]
+        below, above, held = p.below[j], p.above[j], p.held[j]
+        if alone:
+            stiff = o
+        else:
+            stiff = below * below * p.inside[j] + above * above * p.outside[j]
+        at = j * size + j
+        if j < first:
+            st(K, at, ld(K, at) + stiff + held * HELD)
+        else:
+            st(K, at, select(less(0.5, held), ld(K, at), -1.0 / maximum(stiff, lift(1e-25, o)) - p.give[j]))
+    for c in range(nc):
+        a, b, z, is_open = p.fx[c], p.fy[c], p.fz[c], p.open[c]
+        if turned > 0:
+            turn_block(p, c, size)
+        elif not alone:
+            B = barrier_block(p.mu[c], p.scaling[c])
+            add(K, a * size + a, B.xx * is_open)
+            add(K, b * size + b, B.yy * is_open)
+            add(K, z * size + z, B.zz * is_open)
+            add(K, min(a, b) * size + max(a, b), B.xy * is_open)
+            add(K, min(a, z) * size + max(a, z), B.xz * is_open)
+            add(K, min(b, z) * size + max(b, z), B.yz * is_open)
+    factor(K, size, first, size, vector(p, INVERSE, size), LEAST, vector(p, SCALED, size))
+
+
+@kernel
+def turn_block(p, c, size):
+    """A force's rows and columns along its axes, and its barrier: beside that, little is left of what H knows of the other
+    axes unless they are those of the system."""
+    K, a, b, z = p.system, p.fx[c], p.fy[c], p.fz[c]
+    R, B = barrier_axes(p.mu[c], p.scaling[c], p.open[c], p.held[z])
+    p.axes[c] = R
+    for j in range(size):
+        if j != a and j != b and j != z:
+            k, e, i = upper_place(a, j, size), upper_place(b, j, size), upper_place(z, j, size)
+            found = R @ Vec3(ld(K, k), ld(K, e), ld(K, i))
+            st(K, k, found.x)
+            st(K, e, found.y)
+            st(K, i, found.z)
+    ab, az, bz = ld(K, upper_place(a, b, size)), ld(K, upper_place(a, z, size)), ld(K, upper_place(b, z, size))
+    aa, bb, zz = ld(K, a * size + a), ld(K, b * size + b), ld(K, z * size + z)
+    M = R @ Mat3(aa, ab, az, ab, bb, bz, az, bz, zz) @ transpose(R)
+    st(K, a * size + a, M.xx + B.xx)
+    st(K, b * size + b, M.yy + B.yy)
+    st(K, z * size + z, M.zz + B.zz)
+    st(K, upper_place(a, b, size), M.xy + B.xy)
+    st(K, upper_place(a, z, size), M.xz + B.xz)
+    st(K, upper_place(b, z, size), M.yz + B.yz)
+
+
+@kernel
+def upper_place(i, j, size):
+    return min(i, j) * size + max(i, j)
+
+
+@kernel
+def turn_forces(p, nc, d, back):
+    """Forces in d along the axes of their barriers; or `back`."""
+    for c in range(nc):
+        a, b, z, R = p.fx[c], p.fy[c], p.fz[c], p.axes[c]
+        f = Vec3(ld(d, a), ld(d, b), ld(d, z))
+        f = turn_back(R, f) if back else R @ f
+        d[a], d[b], d[z] = f.x, f.y, f.z
+
+
+@kernel
+def solve(p, size, d):
+    inverse = vector(p, INVERSE, size)
+    solve_lower(p.system, size, size, inverse, d)
+    solve_upper(p.system, size, size, inverse, d)
+
+
+@kernel
+def pulls(p, j, target):
+    """What barriers ask of the multipliers of both ends."""
+    if target is None:
+        low = high = zero(p.system)
+    else:
+        low = (target - p.second_below[j]) * p.below[j] * p.inside[j]
+        high = (target - p.second_above[j]) * p.above[j] * p.outside[j]
+    return low, high
+
+
+@kernel
+def cone_pull(p, c, target):
+    """The same of a cone, scaled: W z + W dz + W^-1 ds."""
+    o = zero(p.system)
+    if target is None:
+        found = Vec3(o, o, o)
+    else:
+        second = p.second[c]
+        found = circle_solved(p.balance[c], p.inverse[c], Vec3(target - second.x, -second.y, -second.z))
+    return found
+
+
+@kernel
+def find_step(p, n, nf, nc, first, size, nb, target, turned):
+    """Newton's step towards products s z of `target`."""
+    o = zero(p.system)
+    x, g, d, l = vector(p, PLACE, size), vector(p, SLOPE, size), vector(p, STEP, size), vector(p, PULL, size)
+    for i in range(first):
+        d[i] = -ld(g, i)
+    for i in range(n, first):
+        d[i] = o
+    for i in range(first, size):
+        d[i] = ld(x, i) - ld(g, i) if i < first + nf else o
+    for k in range(nb):
+        j = p.bounded[k]
+        low, high = pulls(p, j, target)
+        if j < first:
+            d[j] = select(less(0.5, p.held[j]), o, ld(d, j) + low - high)
+        else:
+            give = -softness(p, j)
+            d[j] = ld(d, j) - give * (ld(l, j) + low - high)
+    if target is not None:
+        for c in range(nc):
+            f = unscaled(p.scaling[c], cone_pull(p, c, target))
+            add(d, p.fx[c], f.y * p.open[c])
+            add(d, p.fy[c], f.z * p.open[c])
+            add(d, p.fz[c], f.x * p.mu[c] * p.open[c])
+    if turned > 0:
+        turn_forces(p, nc, d, False)
+    solve(p, size, d)
+    if turned > 0:
+        turn_forces(p, nc, d, True)
+    for k in range(nb):
+        j = p.bounded[k]
+        if j >= first:
+            low, high = pulls(p, j, target)
+            change = ld(d, j)
+            vector(p, PULL_STEP, size)[j] = change
+            d[j] = softness(p, j) * (ld(l, j) + change + low - high)
+
+
+@kernel
+def softness(p, j):
+    """D^-1 of a row; 0 of an equality."""
+    stiff = p.below[j] * p.below[j] * p.inside[j] + p.above[j] * p.above[j] * p.outside[j]
+    return select(less(0.5, p.held[j]), lift(0.0, stiff), 1.0 / maximum(stiff, lift(1e-25, stiff)))
+
+
+@kernel
+def reach(p, nc, size, nb, target):
+    """1 / the longest step that stays inside; the changes of multipliers. Without a target, also what Newton neglects."""
+    d, longest = vector(p, STEP, size), zero(p.system)
+    for k in range(nb):
+        j = p.bounded[k]
+        below, above, ds = p.below[j], p.above[j], ld(d, j)
+        per_low, per_high = below * p.inside[j], above * p.outside[j]  # 1 / s
+        low, high = pulls(p, j, target)
+        dl, du = low - below - below * per_low * ds, high - above + above * per_high * ds
+        p.change_below[j], p.change_above[j] = dl, du
+        if target is None:
+            p.second_below[j], p.second_above[j] = ds * dl, -ds * du
+        ends = maximum(-ds * per_low, ds * per_high)
+        multipliers = maximum(-dl * (p.room_below[j] * p.inside[j]), -du * (p.room_above[j] * p.outside[j]))
+        longest = maximum(longest, maximum(ends, multipliers))
+    for c in range(nc):
+        W, balance, inverse, is_open = p.scaling[c], p.balance[c], p.inverse[c], p.open[c]
+        ds = slack(p, c, d)
+        ds = unscaled(W, ds * is_open)
+        dz = cone_pull(p, c, target) - balance - ds
+        if target is None:
+            p.second[c] = circle(ds, dz)
+        p.change[c] = unscaled(W, dz) * is_open
+        longest = maximum(longest, maximum(way_out(inverse, ds), way_out(inverse, dz)) * is_open)
+    return longest
+
+
+@kernel
+def forget_second(p, nc, nb):
+    o = zero(p.system)
+    for k in range(nb):
+        p.second_below[p.bounded[k]], p.second_above[p.bounded[k]] = o, o
+    for c in range(nc):
+        p.second[c] = Vec3(o, o, o)
+
+
+@kernel
+def keep_change(p, first, size, length):
+    """It may be too small to be seen in x, but not in what depends on it."""
+    d, change = vector(p, STEP, size), vector(p, CHANGE, size)
+    for i in range(first):
+        change[i] = select(less(0.0, length), length * ld(d, i), 0.0 * length)
+
+
+@kernel
+def move(p, nf, nc, first, size, nb, length):
+    x, d, l, dl = vector(p, PLACE, size), vector(p, STEP, size), vector(p, PULL, size), vector(p, PULL_STEP, size)
+    moves = less(0.0, length)
+    for i in range(first + nf):
+        x[i] = select(moves, ld(x, i) + length * ld(d, i), ld(x, i))
+    for i in range(first, first + nf):
+        l[i] = select(moves, ld(l, i) + length * ld(dl, i), ld(l, i))
+    for k in range(nb):
+        j = p.bounded[k]
+        p.below[j] = select(moves, p.below[j] + length * p.change_below[j], p.below[j])
+        p.above[j] = select(moves, p.above[j] + length * p.change_above[j], p.above[j])
+    for c in range(nc):
+        f, df = p.reaction[c], p.change[c]
+        p.reaction[c] = Vec3(
+            select(moves, f.x + length * df.x, f.x),
+            select(moves, f.y + length * df.y, f.y),
+            select(moves, f.z + length * df.z, f.z),
+        )
