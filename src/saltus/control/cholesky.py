@@ -72,6 +72,25 @@ def less_above(K, row, i, j, scaled):
 
 
 @kernel
+def take_out(S, n, K, begin, row, inverse, scaled):
+    """S, n rows, less what the first `begin` rows of K, factored, take from those behind them."""
+    for i in range(0, n, 4):
+        for k in range(begin):
+            st(scaled, 4 * k, ld(K, k * row + begin + i, Quad) * ld(inverse, k))
+        for j in range(i, n, 4):
+            P, Q = ld(S, i * n + j, Quad), ld(S, (i + 1) * n + j, Quad)
+            R, T = ld(S, (i + 2) * n + j, Quad), ld(S, (i + 3) * n + j, Quad)
+            for k in range(begin):
+                x = ld(K, k * row + begin + j, Quad)
+                P, Q = P - x * ld(scaled, 4 * k), Q - x * ld(scaled, 4 * k + 1)
+                R, T = R - x * ld(scaled, 4 * k + 2), T - x * ld(scaled, 4 * k + 3)
+            st(S, i * n + j, P)
+            st(S, (i + 1) * n + j, Q)
+            st(S, (i + 2) * n + j, R)
+            st(S, (i + 3) * n + j, T)
+
+
+@kernel
 def held_up(pivot, floor, positive):
     """A pivot that is at least so far from zero."""
     return maximum(pivot, floor + 1e-30) if positive else minimum(pivot, -(floor + 1e-30))
@@ -79,7 +98,7 @@ def held_up(pivot, floor, positive):
 
 @kernel
 def solve_lower(V, n, row, inverse, x):
-    """x = (V^T D^-1)^-1 x"""
+    """x = (V^T D^-1)^-1 x; of n rows only, what is left of all others"""
     for k in range(0, n, 4):
         a, b, c, d = k * row, (k + 1) * row, (k + 2) * row, (k + 3) * row
         p = ld(x, k)
@@ -91,20 +110,20 @@ def solve_lower(V, n, row, inverse, x):
         s = ld(x, k + 3) - ld(V, a + k + 3) * e - ld(V, b + k + 3) * f - ld(V, c + k + 3) * g
         h = s * ld(inverse, k + 3)
         x[k + 1], x[k + 2], x[k + 3] = q, r, s
-        for j in range(k + 4, n, 4):
+        for j in range(k + 4, row, 4):
             rest = ld(x, j, Quad) - ld(V, a + j, Quad) * e - ld(V, b + j, Quad) * f
             st(x, j, rest - ld(V, c + j, Quad) * g - ld(V, d + j, Quad) * h)
 
 
 @kernel
 def solve_upper(V, n, row, inverse, x):
-    """x = V^-1 x"""
+    """x = V^-1 x; of n rows, by all others"""
     o = zero(V)
     for k in range(n - 4, -1, -4):
         a, b, c, d = k * row, (k + 1) * row, (k + 2) * row, (k + 3) * row
         none = quad(V, o, o, o, o)
         A, B, C, D = none, none, none, none
-        for j in range(k + 4, n, 4):
+        for j in range(k + 4, row, 4):
             X = ld(x, j, Quad)
             A, B = A + ld(V, a + j, Quad) * X, B + ld(V, b + j, Quad) * X
             C, D = C + ld(V, c + j, Quad) * X, D + ld(V, d + j, Quad) * X

@@ -115,6 +115,7 @@ CONTROL = Part(
         "mhr",
         "mjv",
         "npk",
+        "nps",
         "nph",
         "npg",
         "npv",

@@ -32,12 +32,14 @@ from __future__ import annotations
 
 from saltus.control.cholesky import padded
 from saltus.control.cones import NOTHING, root
+from saltus.control.interior_loose import NEAR, loosen, tighten
 from saltus.control.interior_program import (
     COST,
     LINEAR,
     PLACE,
     REST,
     SLOPE,
+    find_ends,
     find_slope,
     list_bounded,
     slack,
@@ -45,8 +47,9 @@ from saltus.control.interior_program import (
     to_upper,
     vector,
 )
-from saltus.control.interior_start import NOTHING_WORTH, begin, choose, enter, is_good
-from saltus.control.interior_step import assemble, find_step, forget_second, keep_change, measure, move, reach
+from saltus.control.interior_start import NOTHING_WORTH, PUSH, begin, choose, enter, go_inside, is_good
+from saltus.control.interior_step import find_step, forget_second, keep_change, measure, move, reach
+from saltus.control.interior_system import assemble, settle
 from saltus.kernel import fabs, kernel, ld, less, lift, maximum, minimum, rolled, select, some, ticks, zero
 from saltus.spatial.algebra import Vec3
 
@@ -95,17 +98,28 @@ def minimise(p, n, nf, nc, warm, scale, tolerance, most, begun, allowed, evaluat
     size = first + padded(nf)
     o = zero(p.system)
     one = lift(1.0, o)
-    nb = list_bounded(p, n, nf, first, nc)
+    find_ends(p, n, nf, first, nc)
     good = o
     if warm:
-        good = is_good(p, n, nf, nc, first, size, nb)
+        good = is_good(p, n, nf, nc, first, size, list_bounded(p, n, nf, first))
+    loosen(p, n, nc)
+    ahead = settle(p, n, nf, first, size)
+    nb = list_bounded(p, n, nf, first)
     if not warm or evaluate is not None or some(less(good, 0.5)):
-        begin(p, n, nf, nc, first, size, nb, good)
+        begin(p, n, nf, nc, first, size, ahead, nb, good)
+    go_inside(p, n, nf, nc, first, size, ahead, nb, good)
+    if tighten(p, n, size, NEAR, one, None):
+        ahead, nb = settle(p, n, nf, first, size), list_bounded(p, n, nf, first)
+        go_inside(p, n, nf, nc, first, size, ahead, nb, good)
     worth = enter(p, nf, nc, first, size, nb, good)
+    mu = worth * PUSH
     count, going, before, length = o, one, lift(1e30, o), o
     dual, rows, gap, late, steep, costs, usual = o, o, o, o, o, o, o
     iteration, last, exact = 0, most + 0, 0
     while True:
+        if tighten(p, n, size, 0.0, going, mu):
+            ahead, nb = settle(p, n, nf, first, size), list_bounded(p, n, nf, first)
+            length, exact = o, min(exact, 1)
         if evaluate is None:
             find_slope(p, n, nf, first, size)
         elif exact > 0:
@@ -128,15 +142,15 @@ def minimise(p, n, nf, nc, warm, scale, tolerance, most, begun, allowed, evaluat
             exact, going, before = 1, one, lift(1e30, o)
         else:
             mu = measure(p, nc, nb)
-            assemble(p, n, nf, nc, first, size, nb, o, False, exact)
-            find_step(p, n, nf, nc, first, size, nb, None, exact)
+            assemble(p, n, nf, nc, first, size, ahead, nb, o, False, exact)
+            find_step(p, n, nf, nc, first, size, ahead, nb, None, exact)
             longest = reach(p, nc, size, nb, None)
             short = 1.0 - minimum(one, 1.0 / maximum(longest, one))
             target = mu * maximum(short * short * short, ENOUGH * tolerance / maximum(gap, lift(NOTHING, o)))
             if iteration >= PATIENCE and iteration % 2 == 0:
                 target = maximum(target, CENTRED * mu)
                 forget_second(p, nc, nb)
-            find_step(p, n, nf, nc, first, size, nb, target, exact)
+            find_step(p, n, nf, nc, first, size, ahead, nb, target, exact)
             longest = reach(p, nc, size, nb, target)
             nearly = NEARLY if iteration < HASTE else CAREFUL
             length = minimum(one, nearly / maximum(longest, lift(1e-30, o))) * going

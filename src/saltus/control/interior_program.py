@@ -16,13 +16,14 @@ NO_FRICTION = 1e-9
 DOUBLE, UNIT, SINGLE_UNIT = 1e-9, 4e-16, 2e-7
 """Single precision is what does not tell 1 from 1 + 1e-9; and the shares by which numbers are rounded."""
 
-PLACE, STEP, SLOPE, LINEAR, PULL, PULL_STEP, REST, INVERSE, COST, CHANGE, SCALED = range(11)
+PLACE, STEP, SLOPE, LINEAR, PULL, PULL_STEP, REST, INVERSE, COST, CHANGE, SEATING, SCALED = range(12)
 
 VECTORS = SCALED + 4
 
 PROGRAM = Layout(
     one={"unit": None, "base": None, "base_cost": None, "trifle": None, "concave": None},
     npk={"system": None},
+    nps={"settled": None},
     nph={"hessian": None},
     npg={"general": None},
     npv={"vector": None},
@@ -30,7 +31,7 @@ PROGRAM = Layout(
         "lower": None, "upper": None, "below": None, "above": None, "inside": None, "outside": None, "held": None,
         "has_lower": None, "has_upper": None, "room_below": None, "room_above": None,
         "second_below": None, "second_above": None, "change_below": None, "change_above": None, "give": None,
-        "bounded": int,
+        "bounded": int, "loose": int, "seat": int, "seated": int,
     },
     npc={
         "mu": None, "open": None, "reaction": Vec3, "scaling": Scaling, "axes": Mat3, "balance": Vec3, "inverse": Inverse,
@@ -43,7 +44,7 @@ def program_sizes(n: int, rows: int, cones: int) -> dict[str, int]:
     """The sizes of `PROGRAM`."""
     first, size = -(-n // 4) * 4, -(-n // 4) * 4 + -(-rows // 4) * 4
     return {
-        "npk": size**2, "nph": first**2, "npg": rows * first, "npv": VECTORS * size, "npp": size, "npc": cones,
+        "npk": size**2, "nps": size**2, "nph": first**2, "npg": rows * first, "npv": VECTORS * size, "npp": size, "npc": cones,
     }  # fmt: skip
 
 
@@ -60,8 +61,8 @@ def find_unit(p):
 
 
 @kernel
-def list_bounded(p, n, nf, first, nc):
-    """Lists the places that have ends, and all rows; how many. Variables that cannot move have none, but are held."""
+def find_ends(p, n, nf, first, nc):
+    """Which ends there are. Variables that cannot move have none, but are held; none is loose."""
     o = zero(p.system)
     one = lift(1.0, o)
     for c in range(nc):
@@ -72,7 +73,6 @@ def list_bounded(p, n, nf, first, nc):
         p.lower[a], p.lower[b], p.upper[a], p.upper[b] = -far, -far, far, far
         low = maximum(p.lower[z], o)
         p.lower[z] = select(less(o, low), low, -far)  # the cone sees to that
-    nb = 0
     for k in range(n + nf):
         j = k if k < n else first + k - n
         low, high = p.lower[j], p.upper[j]
@@ -80,7 +80,16 @@ def list_bounded(p, n, nf, first, nc):
         p.held[j] = held
         p.has_lower[j] = select(less(-ENDLESS, low), 1.0 - held, o)
         p.has_upper[j] = select(less(high, ENDLESS), 1.0 - held, o)
-        if k >= n or some(less(0.5, held + p.has_lower[j] + p.has_upper[j])):
+        p.loose[j] = 0
+
+
+@kernel
+def list_bounded(p, n, nf, first):
+    """Lists the places that have ends and are not loose, and all rows; how many. All others have no multipliers."""
+    nb, o = 0, zero(p.system)
+    for k in range(n + nf):
+        j = k if k < n else first + k - n
+        if k >= n or (p.loose[j] == 0 and some(less(0.5, p.held[j] + p.has_lower[j] + p.has_upper[j]))):
             p.bounded[nb] = j
             nb = nb + 1
         else:

@@ -21,7 +21,7 @@ from saltus.control.interior_program import (
     to_upper,
     vector,
 )
-from saltus.control.interior_step import HELD, assemble, solve
+from saltus.control.interior_system import HELD, assemble, follow_forces, solve
 from saltus.kernel import fabs, kernel, ld, less, lift, maximum, minimum, select, sqrt, tail, zero
 from saltus.spatial.algebra import Vec3
 
@@ -69,7 +69,7 @@ def is_good(p, n, nf, nc, first, size, nb):
 
 
 @kernel
-def begin(p, n, nf, nc, first, size, nb, good):
+def begin(p, n, nf, nc, first, size, ahead, nb, good):
     """The minimum that knows of no ends and cones, for a beginning, where that at hand is not `good`; and whether there is
     one: costs that were given may be anything, also where a start is."""
     o = zero(p.system)
@@ -78,8 +78,8 @@ def begin(p, n, nf, nc, first, size, nb, good):
     for i in range(n):
         total = total + ld(p.hessian, i * first + i)
     added = total * (START / max(n, 1))
-    assemble(p, n, nf, nc, first, size, nb, added, True, 0)
-    p.concave[0] = bends_down(vector(p, INVERSE, size), n, added)
+    assemble(p, n, nf, nc, first, size, ahead, nb, added, True, 0)
+    p.concave[0] = bends_down(tail(p.vector, INVERSE * size + ahead), n - ahead, added)
     for i in range(first):
         x[i] = -ld(h, i)
     for i in range(first, size):
@@ -88,31 +88,35 @@ def begin(p, n, nf, nc, first, size, nb, good):
         j = p.bounded[k]
         if j < first:
             x[j] = select(less(0.5, p.held[j]), p.lower[j] * HELD, ld(x, j))
-    solve(p, size, x)
+    solve(p, nc, size, ahead, x, 0)
     for i in range(first):
         there[i] = select(less(0.5, good), ld(there, i), ld(x, i))
 
 
 @kernel
+def go_inside(p, n, nf, nc, first, size, ahead, nb, good):
+    """A place within all ends and cones, near that at hand; loose variables follow."""
+    x, d, is_warm, o = vector(p, PLACE, size), vector(p, STEP, size), less(0.5, good), zero(p.system)
+    for i in range(size):
+        d[i] = ld(x, i) if i < n else o
+    apart, inner = select(is_warm, WARM * APART + o, APART + o), select(is_warm, 1.0 - WARM + o, INNER + o)
+    put_inside(p, nf, nc, first, size, nb, apart, inner)
+    for i in range(n):
+        d[i] = ld(x, i) - ld(d, i)
+    follow_forces(p, first, size, ahead, d)
+    for i in range(n):
+        x[i] = ld(x, i) + (ld(d, i) if p.loose[i] > 0 else o)
+
+
+@kernel
 def enter(p, nf, nc, first, size, nb, good):
-    """A place within all ends and cones, near that at hand, and multipliers that do some work everywhere. What there is
-    to be gained in all."""
+    """Multipliers that do some work everywhere. What there is to be gained in all."""
     o = zero(p.system)
     x, g, h = vector(p, PLACE, size), vector(p, SLOPE, size), vector(p, LINEAR, size)
     for i in range(first, size):
         vector(p, PULL, size)[i] = o
         vector(p, PULL_STEP, size)[i] = o
     is_warm = less(0.5, good)
-    put_inside(
-        p,
-        nf,
-        nc,
-        first,
-        size,
-        nb,
-        select(is_warm, WARM * APART + o, APART + o),
-        select(is_warm, 1.0 - WARM + o, INNER + o),
-    )
     find_slope(p, first, nf, first, size)
     worth = o
     for i in range(first):

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from saltus.control.cholesky import factor, solve_lower, solve_upper
 from saltus.control.cones import (
-    barrier_axes,
-    barrier_block,
     circle,
     circle_solved,
     inverted,
@@ -16,11 +13,9 @@ from saltus.control.cones import (
 )
 from saltus.control.interior_program import (
     CHANGE,
-    INVERSE,
     PLACE,
     PULL,
     PULL_STEP,
-    SCALED,
     SLOPE,
     STEP,
     add,
@@ -29,17 +24,9 @@ from saltus.control.interior_program import (
     to_upper,
     vector,
 )
-from saltus.kernel import Quad, kernel, ld, less, lift, maximum, select, st, tail, zero
-from saltus.spatial.algebra import Mat3, Vec3, transpose, turn_back
-
-HELD = 1e25
-"""On the diagonal, of a variable that cannot move."""
-
-LEAST = 1e-14
-"""The share of its diagonal entry below which a pivot is rounding."""
-
-SOFT = 1e-10
-"""Of an equality: the share by which it may give way in one iteration."""
+from saltus.control.interior_system import solve
+from saltus.kernel import kernel, ld, less, lift, maximum, select, tail, zero
+from saltus.spatial.algebra import Vec3
 
 
 @kernel
@@ -69,107 +56,6 @@ def measure(p, nc, nb):
 
 
 @kernel
-def assemble(p, n, nf, nc, first, size, nb, added, alone, turned):
-    """The matrix and its factors. `alone`: without inequalities, but with `added` on the diagonal. `turned`: forces along
-    the axes of their barriers."""
-    K, H, o = p.system, p.hessian, zero(p.system)
-    for i in range(n):
-        for j in range(i // 4 * 4, first, 4):
-            st(K, i * size + j, ld(H, i * first + j, Quad))
-        for j in range(first, size):
-            st(K, i * size + j, ld(p.general, (j - first) * first + i) * (1.0 - p.held[i]) if j < first + nf else o)
-        if alone:
-            st(K, i * size + i, ld(K, i * size + i) + added)
-    for i in range(first, size):
-        for j in range(i // 4 * 4, size):
-            st(K, i * size + j, o)
-    for i in range(n, first):
-        for j in range(i // 4 * 4, size):
-            st(K, i * size + j, o)
-        st(K, i * size + i, 1.0)
-    for i in range(first, size):
-        st(K, i * size + i, -1.0)
-    for r in range(nf):
-        j, give = first + r, o
-        for i in range(n):
-            along = ld(K, i * size + j)
-            give = give + along * along / maximum(ld(K, i * size + i), lift(1e-30, o))
-        st(K, j * size + j, select(less(o, give), -SOFT * give - p.give[j] - 1e-30, -lift(1.0, o)))
-    for k in range(nb):
-        j = p.bounded[k]
-        below, above, held = p.below[j], p.above[j], p.held[j]
-        if alone:
-            stiff = o
-        else:
-            stiff = below * below * p.inside[j] + above * above * p.outside[j]
-        at = j * size + j
-        if j < first:
-            st(K, at, ld(K, at) + stiff + held * HELD)
-        else:
-            st(K, at, select(less(0.5, held), ld(K, at), -1.0 / maximum(stiff, lift(1e-25, o)) - p.give[j]))
-    for c in range(nc):
-        a, b, z, is_open = p.fx[c], p.fy[c], p.fz[c], p.open[c]
-        if turned > 0:
-            turn_block(p, c, size)
-        elif not alone:
-            B = barrier_block(p.mu[c], p.scaling[c])
-            add(K, a * size + a, B.xx * is_open)
-            add(K, b * size + b, B.yy * is_open)
-            add(K, z * size + z, B.zz * is_open)
-            add(K, min(a, b) * size + max(a, b), B.xy * is_open)
-            add(K, min(a, z) * size + max(a, z), B.xz * is_open)
-            add(K, min(b, z) * size + max(b, z), B.yz * is_open)
-    factor(K, size, first, size, vector(p, INVERSE, size), LEAST, vector(p, SCALED, size))
-
-
-@kernel
-def turn_block(p, c, size):
-    """A force's rows and columns along its axes, and its barrier: beside that, little is left of what H knows of the other
-    axes unless they are those of the system."""
-    K, a, b, z = p.system, p.fx[c], p.fy[c], p.fz[c]
-    R, B = barrier_axes(p.mu[c], p.scaling[c], p.open[c], p.held[z])
-    p.axes[c] = R
-    for j in range(size):
-        if j != a and j != b and j != z:
-            k, e, i = upper_place(a, j, size), upper_place(b, j, size), upper_place(z, j, size)
-            found = R @ Vec3(ld(K, k), ld(K, e), ld(K, i))
-            st(K, k, found.x)
-            st(K, e, found.y)
-            st(K, i, found.z)
-    ab, az, bz = ld(K, upper_place(a, b, size)), ld(K, upper_place(a, z, size)), ld(K, upper_place(b, z, size))
-    aa, bb, zz = ld(K, a * size + a), ld(K, b * size + b), ld(K, z * size + z)
-    M = R @ Mat3(aa, ab, az, ab, bb, bz, az, bz, zz) @ transpose(R)
-    st(K, a * size + a, M.xx + B.xx)
-    st(K, b * size + b, M.yy + B.yy)
-    st(K, z * size + z, M.zz + B.zz)
-    st(K, upper_place(a, b, size), M.xy + B.xy)
-    st(K, upper_place(a, z, size), M.xz + B.xz)
-    st(K, upper_place(b, z, size), M.yz + B.yz)
-
-
-@kernel
-def upper_place(i, j, size):
-    return min(i, j) * size + max(i, j)
-
-
-@kernel
-def turn_forces(p, nc, d, back):
-    """Forces in d along the axes of their barriers; or `back`."""
-    for c in range(nc):
-        a, b, z, R = p.fx[c], p.fy[c], p.fz[c], p.axes[c]
-        f = Vec3(ld(d, a), ld(d, b), ld(d, z))
-        f = turn_back(R, f) if back else R @ f
-        d[a], d[b], d[z] = f.x, f.y, f.z
-
-
-@kernel
-def solve(p, size, d):
-    inverse = vector(p, INVERSE, size)
-    solve_lower(p.system, size, size, inverse, d)
-    solve_upper(p.system, size, size, inverse, d)
-
-
-@kernel
 def pulls(p, j, target):
     """What barriers ask of the multipliers of both ends."""
     if target is None:
@@ -193,7 +79,7 @@ def cone_pull(p, c, target):
 
 
 @kernel
-def find_step(p, n, nf, nc, first, size, nb, target, turned):
+def find_step(p, n, nf, nc, first, size, ahead, nb, target, turned):
     """Newton's step towards products s z of `target`."""
     o = zero(p.system)
     x, g, d, l = vector(p, PLACE, size), vector(p, SLOPE, size), vector(p, STEP, size), vector(p, PULL, size)
@@ -217,11 +103,7 @@ def find_step(p, n, nf, nc, first, size, nb, target, turned):
             add(d, p.fx[c], f.y * p.open[c])
             add(d, p.fy[c], f.z * p.open[c])
             add(d, p.fz[c], f.x * p.mu[c] * p.open[c])
-    if turned > 0:
-        turn_forces(p, nc, d, False)
-    solve(p, size, d)
-    if turned > 0:
-        turn_forces(p, nc, d, True)
+    solve(p, nc, size, ahead, d, turned)
     for k in range(nb):
         j = p.bounded[k]
         if j >= first:
