@@ -48,7 +48,7 @@ from saltus.control.interior_program import (
     vector,
 )
 from saltus.control.interior_start import NOTHING_WORTH, PUSH, begin, choose, enter, go_inside, is_good
-from saltus.control.interior_step import find_step, forget_second, keep_change, measure, move, reach
+from saltus.control.interior_step import aim_step, find_step, forget_second, keep_change, measure, move, reach
 from saltus.control.interior_system import assemble, settle
 from saltus.kernel import fabs, kernel, ld, less, lift, maximum, minimum, rolled, select, some, ticks, zero
 from saltus.spatial.algebra import Vec3
@@ -143,6 +143,7 @@ def minimise(p, n, nf, nc, warm, scale, tolerance, most, begun, allowed, evaluat
         else:
             mu = measure(p, nc, nb)
             assemble(p, n, nf, nc, first, size, ahead, nb, o, False, exact)
+            aim_step(p, n, nf, first, size, ahead, nb)
             find_step(p, n, nf, nc, first, size, ahead, nb, None, exact)
             longest = reach(p, nc, size, nb, None)
             short = 1.0 - minimum(one, 1.0 / maximum(longest, one))

@@ -16,7 +16,7 @@ NO_FRICTION = 1e-9
 DOUBLE, UNIT, SINGLE_UNIT = 1e-9, 4e-16, 2e-7
 """Single precision is what does not tell 1 from 1 + 1e-9; and the shares by which numbers are rounded."""
 
-PLACE, STEP, SLOPE, LINEAR, PULL, PULL_STEP, REST, INVERSE, COST, CHANGE, SEATING, SCALED = range(12)
+PLACE, STEP, SLOPE, LINEAR, PULL, PULL_STEP, REST, INVERSE, COST, CHANGE, SEATING, BEHIND, SCALED = range(13)
 
 VECTORS = SCALED + 4
 

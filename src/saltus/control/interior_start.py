@@ -88,7 +88,7 @@ def begin(p, n, nf, nc, first, size, ahead, nb, good):
         j = p.bounded[k]
         if j < first:
             x[j] = select(less(0.5, p.held[j]), p.lower[j] * HELD, ld(x, j))
-    solve(p, nc, size, ahead, x, 0)
+    solve(p, nc, size, ahead, x)
     for i in range(first):
         there[i] = select(less(0.5, good), ld(there, i), ld(x, i))
 

@@ -12,10 +12,12 @@ from saltus.control.cones import (
     way_out,
 )
 from saltus.control.interior_program import (
+    BEHIND,
     CHANGE,
     PLACE,
     PULL,
     PULL_STEP,
+    SEATING,
     SLOPE,
     STEP,
     add,
@@ -24,7 +26,7 @@ from saltus.control.interior_program import (
     to_upper,
     vector,
 )
-from saltus.control.interior_system import solve
+from saltus.control.interior_system import solve_ahead, solve_behind, solve_loose
 from saltus.kernel import kernel, ld, less, lift, maximum, select, tail, zero
 from saltus.spatial.algebra import Vec3
 
@@ -79,31 +81,47 @@ def cone_pull(p, c, target):
 
 
 @kernel
-def find_step(p, n, nf, nc, first, size, ahead, nb, target, turned):
-    """Newton's step towards products s z of `target`."""
-    o = zero(p.system)
-    x, g, d, l = vector(p, PLACE, size), vector(p, SLOPE, size), vector(p, STEP, size), vector(p, PULL, size)
+def aim_step(p, n, nf, first, size, ahead, nb):
+    """What Newton's step is to do but for barriers, loose variables taken out."""
+    x, g, d, o = vector(p, PLACE, size), vector(p, SLOPE, size), vector(p, STEP, size), zero(p.system)
     for i in range(first):
-        d[i] = -ld(g, i)
-    for i in range(n, first):
-        d[i] = o
+        d[i] = -ld(g, i) if i < n else o
     for i in range(first, size):
         d[i] = ld(x, i) - ld(g, i) if i < first + nf else o
     for k in range(nb):
         j = p.bounded[k]
+        if j < first:
+            d[j] = select(less(0.5, p.held[j]), o, ld(d, j))
+    solve_ahead(p, size, ahead, d)
+
+
+@kernel
+def find_step(p, n, nf, nc, first, size, ahead, nb, target, turned):
+    """Newton's step towards products s z of `target`; without one, only of what has ends."""
+    o = zero(p.system)
+    d, l, aim, behind = vector(p, STEP, size), vector(p, PULL, size), vector(p, SEATING, size), vector(p, BEHIND, size)
+    for k in range(ahead, size):
+        behind[k] = ld(aim, k)
+    for k in range(nb):
+        j = p.bounded[k]
         low, high = pulls(p, j, target)
         if j < first:
-            d[j] = select(less(0.5, p.held[j]), o, ld(d, j) + low - high)
+            add(behind, p.seat[j], select(less(0.5, p.held[j]), o, low - high))
         else:
-            give = -softness(p, j)
-            d[j] = ld(d, j) - give * (ld(l, j) + low - high)
+            add(behind, p.seat[j], softness(p, j) * (ld(l, j) + low - high))
     if target is not None:
         for c in range(nc):
             f = unscaled(p.scaling[c], cone_pull(p, c, target))
-            add(d, p.fx[c], f.y * p.open[c])
-            add(d, p.fy[c], f.z * p.open[c])
-            add(d, p.fz[c], f.x * p.mu[c] * p.open[c])
-    solve(p, nc, size, ahead, d, turned)
+            add(behind, p.seat[p.fx[c]], f.y * p.open[c])
+            add(behind, p.seat[p.fy[c]], f.z * p.open[c])
+            add(behind, p.seat[p.fz[c]], f.x * p.mu[c] * p.open[c])
+    solve_behind(p, nc, size, ahead, behind, turned)
+    for k in range(ahead, size):
+        d[p.seated[k]] = ld(behind, k)
+    if target is not None:
+        for k in range(ahead, size):
+            aim[k] = ld(behind, k)
+        solve_loose(p, size, ahead, d)
     for k in range(nb):
         j = p.bounded[k]
         if j >= first:

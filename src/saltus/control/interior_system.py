@@ -214,21 +214,44 @@ def turn_forces(p, nc, x, back):
 
 
 @kernel
-def solve(p, nc, size, ahead, d, turned):
-    x, inverse, behind = vector(p, SEATING, size), vector(p, INVERSE, size), size - ahead
-    K, rest, inverse_rest = tail(p.system, ahead * size), tail(x, ahead), tail(inverse, ahead)
+def solve_ahead(p, size, ahead, d):
+    """Takes a right side d to its seats, and loose variables out of it."""
+    x = vector(p, SEATING, size)
     for k in range(size):
         x[k] = ld(d, p.seated[k])
-    solve_lower(p.system, ahead, size, inverse, x)
+    solve_lower(p.system, ahead, size, vector(p, INVERSE, size), x)
+
+
+@kernel
+def solve_behind(p, nc, size, ahead, x, turned):
+    """Those that are not loose, in x by their seats."""
+    behind, rest = size - ahead, tail(x, ahead)
+    K, inverse = tail(p.system, ahead * size), tail(p.vector, INVERSE * size + ahead)
     if turned > 0:
         turn_forces(p, nc, x, False)
-    solve_lower(K, behind, behind, inverse_rest, rest)
-    solve_upper(K, behind, behind, inverse_rest, rest)
+    solve_lower(K, behind, behind, inverse, rest)
+    solve_upper(K, behind, behind, inverse, rest)
     if turned > 0:
         turn_forces(p, nc, x, True)
-    solve_upper(p.system, ahead, size, inverse, x)
-    for k in range(size):
+
+
+@kernel
+def solve_loose(p, size, ahead, d):
+    """Loose variables in d, by all others, which are in their seats."""
+    x = vector(p, SEATING, size)
+    solve_upper(p.system, ahead, size, vector(p, INVERSE, size), x)
+    for k in range(ahead):
         d[p.seated[k]] = ld(x, k)
+
+
+@kernel
+def solve(p, nc, size, ahead, d):
+    x = vector(p, SEATING, size)
+    solve_ahead(p, size, ahead, d)
+    solve_behind(p, nc, size, ahead, x, 0)
+    for k in range(ahead, size):
+        d[p.seated[k]] = ld(x, k)
+    solve_loose(p, size, ahead, d)
 
 
 @kernel
@@ -237,6 +260,4 @@ def follow_forces(p, first, size, ahead, d):
     x = vector(p, SEATING, size)
     for k in range(size):
         x[k] = ld(d, p.seated[k]) if ahead <= k < first else zero(d)
-    solve_upper(p.system, ahead, size, vector(p, INVERSE, size), x)
-    for k in range(ahead):
-        d[p.seated[k]] = ld(x, k)
+    solve_loose(p, size, ahead, d)
