@@ -146,3 +146,13 @@ def dot(x, y, n):
     for j in range(0, n, 4):
         found = found + ld(x, j, Quad) * ld(y, j, Quad)
     return total(found)
+
+
+@kernel
+def along(x, y, n):
+    """x . y, of any number of numbers."""
+    end = n // 4 * 4
+    found = dot(x, y, end)
+    for j in range(end, n):
+        found = found + ld(x, j) * ld(y, j)
+    return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from saltus.control.cholesky import dot, padded
+from saltus.control.cholesky import along, dot, padded
 from saltus.control.interior_program import DOUBLE, ENDLESS, NO_FRICTION
 from saltus.kernel import Layout, Quad, fabs, kernel, ld, less, maximum, quad, select, some, sqrt, st, tail, zero
 
@@ -10,7 +10,7 @@ SMALL = 1e5
 """Entries of a row below so many roundings of its largest ones, those at the beginning and those taken off, are zero; in
 single precision a hundredth of it."""
 
-FREE, BOUNDED, LOADED, FIXED = range(4)
+FREE, BOUNDED, LOADED, FIXED, TAKEN = range(5)
 
 LEAST_PIVOT = 0.1
 """The share of its row's largest entry that is enough to be taken out."""
@@ -32,7 +32,15 @@ REDUCTION = Layout(
     nrr={"right": None},
     nrg={"curved": None},
     nrc={"order": int, "position": int, "listed": int, "start": int, "share": None, "fixed": None},
-    nrm={"pivot_row": int, "taken": int, "kept": int, "biggest": None, "stiff": None, "inverse_pivot": None},
+    nrm={
+        "pivot_row": int,
+        "taken": int,
+        "kept": int,
+        "ended": int,
+        "biggest": None,
+        "stiff": None,
+        "inverse_pivot": None,
+    },
 )
 
 
@@ -57,9 +65,9 @@ def stride(n):
 
 
 @kernel
-def order_columns(w, n, lower, upper, cones, friction, nc):
-    """Free variables first, then those with bounds, those in cones, and those without a choice; how many of the first, of
-    the first two and of the first three sorts. What has no choice in all lanes is `fixed`."""
+def sort_columns(w, n, lower, upper, cones, friction, nc):
+    """Free variables, those with bounds, those in cones, and those without a choice; what has none in all lanes is
+    `fixed`."""
     o = zero(w.eliminated)
     for j in range(n):
         low, high = ld(lower, j), ld(upper, j)
@@ -73,11 +81,6 @@ def order_columns(w, n, lower, upper, cones, friction, nc):
         w.position[a], w.fixed[a] = LOADED if is_open else FIXED, o
         w.position[e], w.fixed[e] = LOADED if is_open else FIXED, o
         w.position[j], w.fixed[j] = LOADED if some(less(low, high)) else FIXED, low
-    free = append(w, n, FREE, 0)
-    bounded = append(w, n, BOUNDED, free)
-    loaded = append(w, n, LOADED, bounded)
-    append(w, n, FIXED, loaded)
-    return free, bounded, loaded
 
 
 @kernel
@@ -91,22 +94,26 @@ def append(w, n, sort, count):
 
 
 @kernel
-def eliminate(w, n, m, A, b, free, bounded, loaded):
-    """Gauss and Jordan. How many rows were taken; by variables that stand in them alone; by free ones."""
+def eliminate(w, n, m, A, b):
+    """Gauss and Jordan. How many rows were taken; by variables that stand in them alone, first of all free ones; and by
+    those and other free ones."""
     row, o = stride(n), zero(w.eliminated)
+    for i in range(m):
+        w.biggest[i], w.taken[i] = sqrt(along(tail(A, i * n), tail(A, i * n), n)), -1
+    lonely = append_alone(w, n, m, A, FREE, 0)
+    alone = append_alone(w, n, m, A, BOUNDED, lonely)
+    free = append(w, n, FREE, alone)
+    bounded = append(w, n, BOUNDED, free)
+    loaded = append(w, n, LOADED, bounded)
+    append(w, n, FIXED, loaded)
     for i in range(m):
         copy_row(w, n, row, i, A, b, loaded)
         for k in range(0, padded(m), 4):
             st(w.waiting, i * padded(m) + k, quad(w.waiting, o, o, o, o))
     find_small(w)
-    steps = 0
-    for k in range(free):
-        i = only_row(w, m, row, k)
-        if i >= 0:
-            swap(w, m, row, steps, k)
-            scale_row(w, m, row, steps, i)
-            steps = steps + 1
-    alone = steps + 0
+    for s in range(alone):
+        scale_row(w, m, row, s, w.pivot_row[s])
+    steps = alone + 0
     for i in range(m - 1, -1, -1):
         if w.taken[i] < 0:
             k = last_entry(w, row, i, steps, free)
@@ -118,7 +125,7 @@ def eliminate(w, n, m, A, b, free, bounded, loaded):
     steps = take_best(w, m, row, alone, unbounded, bounded, n, POOR)
     for s in range(alone):
         finish_row(w, m, row, alone, steps, w.pivot_row[s])
-    return steps, alone, unbounded
+    return steps, lonely, alone, unbounded
 
 
 @kernel
@@ -135,7 +142,7 @@ def copy_row(w, n, row, i, A, b, loaded):
             k = k + 1
     for j in range(n, row):
         st(E, i * row + j, o)
-    w.biggest[i], w.taken[i], there = size_of(tail(E, i * row), row), -1, ld(b, i)
+    there = ld(b, i)
     for k in range(loaded, n):
         there = there - ld(E, i * row + k) * w.fixed[w.order[k]]
         st(E, i * row + k, o)
@@ -204,11 +211,25 @@ def take_best(w, m, row, alone, steps, end, n, least):
 
 
 @kernel
-def only_row(w, m, row, k):
-    """The row in which column k stands alone, if that may be taken; else -1."""
-    E, found, count = w.eliminated, -1, 0
+def append_alone(w, n, m, A, sort, steps):
+    """Variables of a sort that stand in one row alone, and may be taken: behind those that there are; how many there are
+    then."""
+    for j in range(n):
+        if w.position[j] == sort:
+            i = only_row(w, n, m, A, j)
+            if i >= 0:
+                w.order[steps], w.position[j] = j, TAKEN
+                w.pivot_row[steps], w.taken[i] = i, steps
+                steps = steps + 1
+    return steps
+
+
+@kernel
+def only_row(w, n, m, A, j):
+    """The row in which variable j stands alone, if that may be taken; else -1."""
+    found, count = -1, 0
     for i in range(m):
-        x = fabs(ld(E, i * row + k))
+        x = fabs(ld(A, i * n + j))
         if some(less(0.0, x)):
             count = count + 1
             if count > 1:

@@ -1,55 +1,68 @@
-"""Ends that nothing comes near cost nothing: a variable outside of cones is loose until it passes one of its ends.
+"""Ends that nothing comes near cost nothing: variables outside of cones, and rows, are loose until they pass an end.
 
-Loose variables are eliminated once (interior_system.py), and have no multipliers. They go where costs take them; one that
-passes an end, in some lane of a packet, is put back inside and has that end, and all others of its own, from then on.
+Loose variables are eliminated once, loose rows are not there (interior_system.py); neither has multipliers. They go where
+costs take them. One that passes an end in some lane of a packet is put back inside, and has its ends from then on, in that
+lane: what the others find does not depend on it.
 """
 
 from __future__ import annotations
 
-from saltus.control.interior_program import PLACE, to_lower, to_upper, vector
-from saltus.kernel import fabs, kernel, ld, less, maximum, minimum, select, some
+from saltus.control.cholesky import dot
+from saltus.control.interior_program import ENDLESS, PLACE, to_lower, to_upper, vector
+from saltus.kernel import fabs, kernel, ld, less, lift, maximum, minimum, select, some, tail, zero
 
 NEAR = 0.02
-"""The share of itself by which a variable is near an end at the start."""
+"""The share of itself by which something is near an end at the start."""
 
 ROOM, AWAY = 0.1, 0.01
-"""How far from an end a variable is put that has passed it: of the room between ends, at most; of itself, at least."""
+"""How far from an end something is put that has passed it: of the room between ends, at most; of itself, at least."""
 
 
 @kernel
-def loosen(p, n, nc):
-    """All variables are loose that are in no cone and not held."""
-    for j in range(n):
-        p.loose[j] = 0 if some(less(0.5, p.held[j])) else 1
+def loosen(p, n, nf, first, nc):
+    """Whatever is in no cone, and not held in any lane, is loose. How many of them are watched, as they have ends."""
+    o, watched = zero(p.system), 0
     for c in range(nc):
-        p.loose[p.fx[c]], p.loose[p.fy[c]], p.loose[p.fz[c]] = 0, 0, 0
+        p.loose[p.fx[c]], p.loose[p.fy[c]], p.loose[p.fz[c]] = -1, -1, -1
+    for k in range(n + nf):
+        j = k if k < n else first + k - n
+        if p.loose[j] == 0 and not some(less(0.5, p.held[j])):
+            p.loose[j] = 1
+            if some(less(0.5, p.has_lower[j] + p.has_upper[j])):
+                p.watched[watched] = j
+                watched = watched + 1
+                p.has_lower[j], p.has_upper[j] = o, o
+    return watched
 
 
 @kernel
-def tighten(p, n, size, near, going, mu):
-    """Those that pass an end, or come `near`, where it is `going`, are loose no more; whether there are any. Their pairs do
-    the work `mu`, unless that is None."""
-    x, found = vector(p, PLACE, size), False
-    for j in range(n):
-        if p.loose[j] > 0:
-            at = ld(x, j)
-            beyond = maximum(p.lower[j] - at, at - p.upper[j])
-            there = less(-near * fabs(at), beyond)
-            if some(less(0.5, select(there, going, 0.0 * going))):
-                found = True
-                p.loose[j] = 0
-                if mu is not None:
-                    admit(p, x, j, beyond, going, mu)
+def tighten(p, watched, first, size, near, going, mu):
+    """What passes an end, or comes `near`, where it is `going`, has its ends from now on; 1 if there is any, 2 if one was
+    loose. Their pairs do the work `mu`, unless that is None."""
+    x, one, found = vector(p, PLACE, size), lift(1.0, zero(p.system)), 0
+    for k in range(watched):
+        j = p.watched[k]
+        at = ld(x, j) if j < first else dot(tail(p.general, (j - first) * first), x, first)
+        low, high = p.lower[j], p.upper[j]
+        beyond = maximum(low - at, at - high)
+        passes = select(less(-near * fabs(at), beyond), going, 0.0 * going)
+        had = p.has_lower[j] + p.has_upper[j]
+        passes = select(less(0.5, had), 0.0 * going, passes)
+        if some(less(0.5, passes)):
+            found = max(found, 2 if p.loose[j] > 0 else 1)
+            p.loose[j] = 0
+            new = less(0.5, passes)
+            p.has_lower[j] = select(new, select(less(-ENDLESS, low), one, 0.0 * one), p.has_lower[j])
+            p.has_upper[j] = select(new, select(less(high, ENDLESS), one, 0.0 * one), p.has_upper[j])
+            if mu is not None:
+                margin = minimum(ROOM * (high - low), maximum(beyond, AWAY * fabs(at)))
+                at = select(new, minimum(maximum(at, low + margin), high - margin), at)
+                p.below[j] = admitted(new, p.has_lower[j], to_lower(p, j, at), mu, p.below[j])
+                p.above[j] = admitted(new, p.has_upper[j], to_upper(p, j, at), mu, p.above[j])
+        x[j] = select(less(0.5, had), ld(x, j), at)
     return found
 
 
 @kernel
-def admit(p, x, j, beyond, going, mu):
-    low, high, at = p.lower[j], p.upper[j], ld(x, j)
-    margin = minimum(ROOM * (high - low), maximum(beyond, AWAY * fabs(at)))
-    inside = minimum(maximum(at, low + margin), high - margin)
-    at = select(less(0.5, going), inside, at)
-    x[j] = at
-    work = mu * going + 1e-30
-    p.below[j] = work / (to_lower(p, j, at) + (1.0 - p.has_lower[j])) * p.has_lower[j]
-    p.above[j] = work / (to_upper(p, j, at) + (1.0 - p.has_upper[j])) * p.has_upper[j]
+def admitted(new, has_end, room, mu, before):
+    return select(new, (mu + 1e-30) / (room + (1.0 - has_end)) * has_end, before)

@@ -83,6 +83,9 @@ ROUNDING = 1e-12
 NO_GAIN = 1e-18
 """A cost that is none."""
 
+ADMITTED = 1e-5
+"""The least work of a pair that comes later, as a share of what there is to be gained."""
+
 CANCELLED = 1e-4
 """How much of what cancels in a slope counts as what is there."""
 
@@ -102,23 +105,27 @@ def minimise(p, n, nf, nc, warm, scale, tolerance, most, begun, allowed, evaluat
     good = o
     if warm:
         good = is_good(p, n, nf, nc, first, size, list_bounded(p, n, nf, first))
-    loosen(p, n, nc)
-    ahead = settle(p, n, nf, first, size)
+    watched = loosen(p, n, nf, first, nc)
+    ahead, width = settle(p, n, nf, first, size)
     nb = list_bounded(p, n, nf, first)
     if not warm or evaluate is not None or some(less(good, 0.5)):
-        begin(p, n, nf, nc, first, size, ahead, nb, good)
-    go_inside(p, n, nf, nc, first, size, ahead, nb, good)
-    if tighten(p, n, size, NEAR, one, None):
-        ahead, nb = settle(p, n, nf, first, size), list_bounded(p, n, nf, first)
-        go_inside(p, n, nf, nc, first, size, ahead, nb, good)
+        begin(p, n, nf, nc, first, size, ahead, width, nb, good)
+    go_inside(p, n, nf, nc, first, size, ahead, width, nb, good)
+    if tighten(p, watched, first, size, NEAR, one, None) > 0:
+        ahead, width = settle(p, n, nf, first, size)
+        nb = list_bounded(p, n, nf, first)
+        go_inside(p, n, nf, nc, first, size, ahead, width, nb, good)
     worth = enter(p, nf, nc, first, size, nb, good)
     mu = worth * PUSH
     count, going, before, length = o, one, lift(1e30, o), o
     dual, rows, gap, late, steep, costs, usual = o, o, o, o, o, o, o
     iteration, last, exact = 0, most + 0, 0
     while True:
-        if tighten(p, n, size, 0.0, going, mu):
-            ahead, nb = settle(p, n, nf, first, size), list_bounded(p, n, nf, first)
+        passed = tighten(p, watched, first, size, 0.0, going, maximum(mu, ADMITTED * worth))
+        if passed > 1:
+            ahead, width = settle(p, n, nf, first, size)
+        if passed > 0:
+            nb = list_bounded(p, n, nf, first)
             length, exact = o, min(exact, 1)
         if evaluate is None:
             find_slope(p, n, nf, first, size)
@@ -142,16 +149,16 @@ def minimise(p, n, nf, nc, warm, scale, tolerance, most, begun, allowed, evaluat
             exact, going, before = 1, one, lift(1e30, o)
         else:
             mu = measure(p, nc, nb)
-            assemble(p, n, nf, nc, first, size, ahead, nb, o, False, exact)
-            aim_step(p, n, nf, first, size, ahead, nb)
-            find_step(p, n, nf, nc, first, size, ahead, nb, None, exact)
+            assemble(p, n, nc, first, size, ahead, width, nb, o, False, exact)
+            aim_step(p, n, nf, first, size, ahead, width, nb)
+            find_step(p, nc, first, size, ahead, width, nb, None, exact)
             longest = reach(p, nc, size, nb, None)
             short = 1.0 - minimum(one, 1.0 / maximum(longest, one))
             target = mu * maximum(short * short * short, ENOUGH * tolerance / maximum(gap, lift(NOTHING, o)))
             if iteration >= PATIENCE and iteration % 2 == 0:
                 target = maximum(target, CENTRED * mu)
                 forget_second(p, nc, nb)
-            find_step(p, n, nf, nc, first, size, ahead, nb, target, exact)
+            find_step(p, nc, first, size, ahead, width, nb, target, exact)
             longest = reach(p, nc, size, nb, target)
             nearly = NEARLY if iteration < HASTE else CAREFUL
             length = minimum(one, nearly / maximum(longest, lift(1e-30, o))) * going
@@ -231,12 +238,9 @@ def judge(p, n, nf, nc, first, size, nb, scale, worth, exact, steep, costs):
     for j in range(n):
         dual, slip = maximum(dual, fabs(ld(rest, j))), slip + fabs(ld(rest, j) * ld(x, j))
     rows = o
-    for j in range(first, first + nf):
-        ends = maximum(p.has_lower[j] * fabs(p.lower[j]), p.has_upper[j] * fabs(p.upper[j]))
-        largest_part = maximum(fabs(ld(x, j)), ends) + 1e-30
-        for i in range(n):
-            largest_part = maximum(largest_part, fabs(ld(p.general, (j - first) * first + i) * ld(x, i)))
-        rows = maximum(rows, fabs(ld(g, j) - ld(x, j)) / largest_part)
+    for r in range(nf):
+        if p.loose[first + r] <= 0:
+            rows = maximum(rows, row_missed(p, r, n, first, x, g))
     cost = p.base_cost[0]
     for j in range(n):
         cost = cost + ld(vector(p, COST, size), j) * ld(x, j)
@@ -246,3 +250,14 @@ def judge(p, n, nf, nc, first, size, nb, scale, worth, exact, steep, costs):
     there = costs if exact > 0 else maximum(here, p.trifle[0])
     share = 1.0 / maximum(there, ROUNDING * worth + NO_GAIN)
     return dual / select(exact > 0, steep, most), rows, gap * share, slip * share, worth, most
+
+
+@kernel
+def row_missed(p, r, n, first, x, g):
+    """What is left of F x - t of a row, as a share of what is there."""
+    j = first + r
+    largest = maximum(p.has_lower[j] * fabs(p.lower[j]), p.has_upper[j] * fabs(p.upper[j]))
+    largest = maximum(largest, fabs(ld(x, j))) + 1e-30
+    for i in range(n):
+        largest = maximum(largest, fabs(ld(p.general, r * first + i) * ld(x, i)))
+    return fabs(ld(g, j) - ld(x, j)) / largest

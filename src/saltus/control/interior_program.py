@@ -31,7 +31,7 @@ PROGRAM = Layout(
         "lower": None, "upper": None, "below": None, "above": None, "inside": None, "outside": None, "held": None,
         "has_lower": None, "has_upper": None, "room_below": None, "room_above": None,
         "second_below": None, "second_above": None, "change_below": None, "change_above": None, "give": None,
-        "bounded": int, "loose": int, "seat": int, "seated": int,
+        "bounded": int, "watched": int, "loose": int, "seat": int, "seated": int,
     },
     npc={
         "mu": None, "open": None, "reaction": Vec3, "scaling": Scaling, "axes": Mat3, "balance": Vec3, "inverse": Inverse,
@@ -85,11 +85,11 @@ def find_ends(p, n, nf, first, nc):
 
 @kernel
 def list_bounded(p, n, nf, first):
-    """Lists the places that have ends and are not loose, and all rows; how many. All others have no multipliers."""
+    """Lists the places that have ends, and rows, that are not loose; how many. All others have no multipliers."""
     nb, o = 0, zero(p.system)
     for k in range(n + nf):
         j = k if k < n else first + k - n
-        if k >= n or (p.loose[j] == 0 and some(less(0.5, p.held[j] + p.has_lower[j] + p.has_upper[j]))):
+        if p.loose[j] <= 0 and (k >= n or some(less(0.5, p.held[j] + p.has_lower[j] + p.has_upper[j]))):
             p.bounded[nb] = j
             nb = nb + 1
         else:
@@ -123,10 +123,11 @@ def find_slope(p, n, nf, first, size):
         st(g, j, ld(h, j, Quad))
     times_hessian(p, n, first, x, g)
     for r in range(nf):
-        row = tail(p.general, r * first)
-        g[first + r] = dot(row, x, first) - p.give[first + r] * ld(l, first + r)
-        for j in range(0, first, 4):
-            st(g, j, ld(g, j, Quad) + ld(row, j, Quad) * ld(l, first + r))
+        if p.loose[first + r] <= 0:
+            row = tail(p.general, r * first)
+            g[first + r] = dot(row, x, first) - p.give[first + r] * ld(l, first + r)
+            for j in range(0, first, 4):
+                st(g, j, ld(g, j, Quad) + ld(row, j, Quad) * ld(l, first + r))
 
 
 @kernel

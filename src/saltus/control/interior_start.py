@@ -6,6 +6,7 @@ from saltus.control.cholesky import dot
 from saltus.control.cones import NOTHING
 from saltus.control.convexity import bends_down
 from saltus.control.interior_program import (
+    ENDLESS,
     INVERSE,
     LINEAR,
     PLACE,
@@ -69,7 +70,7 @@ def is_good(p, n, nf, nc, first, size, nb):
 
 
 @kernel
-def begin(p, n, nf, nc, first, size, ahead, nb, good):
+def begin(p, n, nf, nc, first, size, ahead, width, nb, good):
     """The minimum that knows of no ends and cones, for a beginning, where that at hand is not `good`; and whether there is
     one: costs that were given may be anything, also where a start is."""
     o = zero(p.system)
@@ -78,7 +79,7 @@ def begin(p, n, nf, nc, first, size, ahead, nb, good):
     for i in range(n):
         total = total + ld(p.hessian, i * first + i)
     added = total * (START / max(n, 1))
-    assemble(p, n, nf, nc, first, size, ahead, nb, added, True, 0)
+    assemble(p, n, nc, first, size, ahead, width, nb, added, True, 0)
     p.concave[0] = bends_down(tail(p.vector, INVERSE * size + ahead), n - ahead, added)
     for i in range(first):
         x[i] = -ld(h, i)
@@ -88,13 +89,13 @@ def begin(p, n, nf, nc, first, size, ahead, nb, good):
         j = p.bounded[k]
         if j < first:
             x[j] = select(less(0.5, p.held[j]), p.lower[j] * HELD, ld(x, j))
-    solve(p, nc, size, ahead, x)
+    solve(p, nc, size, ahead, width, x)
     for i in range(first):
         there[i] = select(less(0.5, good), ld(there, i), ld(x, i))
 
 
 @kernel
-def go_inside(p, n, nf, nc, first, size, ahead, nb, good):
+def go_inside(p, n, nf, nc, first, size, ahead, width, nb, good):
     """A place within all ends and cones, near that at hand; loose variables follow."""
     x, d, is_warm, o = vector(p, PLACE, size), vector(p, STEP, size), less(0.5, good), zero(p.system)
     for i in range(size):
@@ -103,7 +104,7 @@ def go_inside(p, n, nf, nc, first, size, ahead, nb, good):
     put_inside(p, nf, nc, first, size, nb, apart, inner)
     for i in range(n):
         d[i] = ld(x, i) - ld(d, i)
-    follow_forces(p, first, size, ahead, d)
+    follow_forces(p, first, size, ahead, width, d)
     for i in range(n):
         x[i] = ld(x, i) + (ld(d, i) if p.loose[i] > 0 else o)
 
@@ -143,11 +144,12 @@ def put_inside(p, nf, nc, first, size, nb, apart, inner):
     far = lift(1e-30, o)
     for k in range(nb):
         j = p.bounded[k]
-        beyond = maximum(p.lower[j] - ld(x, j), ld(x, j) - p.upper[j])
+        low, high = ends_of(p, j)
+        beyond = maximum(low - ld(x, j), ld(x, j) - high)
         far = maximum(far, select(less(0.5, p.held[j]), o, beyond))
     for k in range(nb):
         j = p.bounded[k]
-        low, high, at = p.lower[j], p.upper[j], ld(x, j)
+        (low, high), at = ends_of(p, j), ld(x, j)
         margin = minimum((high - low) * apart, apart * maximum(fabs(at), far))
         x[j] = select(less(0.5, p.held[j]), low, minimum(maximum(at, low + margin), high - margin))
     for c in range(nc):
@@ -157,6 +159,14 @@ def put_inside(p, nf, nc, first, size, nb, apart, inner):
         length = sqrt(ld(x, a) * ld(x, a) + ld(x, b) * ld(x, b))
         share = minimum(lift(1.0, o), inner * p.mu[c] * ld(x, z) / (length + 1e-30)) * p.open[c]
         x[a], x[b] = ld(x, a) * share, ld(x, b) * share
+
+
+@kernel
+def ends_of(p, j):
+    """Ends of what is not loose in its lane."""
+    far = lift(10.0 * ENDLESS, zero(p.system))
+    low = select(less(0.5, p.has_lower[j] + p.held[j]), p.lower[j], -far)
+    return low, select(less(0.5, p.has_upper[j] + p.held[j]), p.upper[j], far)
 
 
 @kernel

@@ -81,26 +81,26 @@ def cone_pull(p, c, target):
 
 
 @kernel
-def aim_step(p, n, nf, first, size, ahead, nb):
+def aim_step(p, n, nf, first, size, ahead, width, nb):
     """What Newton's step is to do but for barriers, loose variables taken out."""
     x, g, d, o = vector(p, PLACE, size), vector(p, SLOPE, size), vector(p, STEP, size), zero(p.system)
     for i in range(first):
         d[i] = -ld(g, i) if i < n else o
     for i in range(first, size):
-        d[i] = ld(x, i) - ld(g, i) if i < first + nf else o
+        d[i] = ld(x, i) - ld(g, i) if i < first + nf and p.loose[i] <= 0 else o
     for k in range(nb):
         j = p.bounded[k]
         if j < first:
             d[j] = select(less(0.5, p.held[j]), o, ld(d, j))
-    solve_ahead(p, size, ahead, d)
+    solve_ahead(p, size, ahead, width, d)
 
 
 @kernel
-def find_step(p, n, nf, nc, first, size, ahead, nb, target, turned):
+def find_step(p, nc, first, size, ahead, width, nb, target, turned):
     """Newton's step towards products s z of `target`; without one, only of what has ends."""
     o = zero(p.system)
     d, l, aim, behind = vector(p, STEP, size), vector(p, PULL, size), vector(p, SEATING, size), vector(p, BEHIND, size)
-    for k in range(ahead, size):
+    for k in range(ahead, width):
         behind[k] = ld(aim, k)
     for k in range(nb):
         j = p.bounded[k]
@@ -115,13 +115,13 @@ def find_step(p, n, nf, nc, first, size, ahead, nb, target, turned):
             add(behind, p.seat[p.fx[c]], f.y * p.open[c])
             add(behind, p.seat[p.fy[c]], f.z * p.open[c])
             add(behind, p.seat[p.fz[c]], f.x * p.mu[c] * p.open[c])
-    solve_behind(p, nc, size, ahead, behind, turned)
-    for k in range(ahead, size):
+    solve_behind(p, nc, size, ahead, width, behind, turned)
+    for k in range(ahead, width):
         d[p.seated[k]] = ld(behind, k)
     if target is not None:
-        for k in range(ahead, size):
+        for k in range(ahead, width):
             aim[k] = ld(behind, k)
-        solve_loose(p, size, ahead, d)
+        solve_loose(p, size, ahead, width, d)
     for k in range(nb):
         j = p.bounded[k]
         if j >= first:

@@ -37,22 +37,24 @@ NEXT_TO_NOTHING = 1e-29
 
 @kernel
 def settle(p, n, nf, first, size):
-    """Eliminates loose variables; those by which that would be poor are loose no more. How many rows they are."""
-    ahead = 0
+    """Eliminates loose variables; those by which that would be poor are loose no more. How many rows they are, and the
+    matrix in all."""
+    ahead, width = 0, 0
     poor = True
     while poor:
-        ahead = take_seats(p, n, first, size)
-        fill_ahead(p, n, nf, first, size, ahead)
-        factor(p.system, ahead, ahead, size, vector(p, INVERSE, size), LEAST, vector(p, SCALED, size))
+        ahead, width = take_seats(p, n, nf, first, size)
+        for k in range(ahead):
+            fill_row(p, tail(p.system, k * width), p.seated[k], k, n, nf, first, width, 0)
+        factor(p.system, ahead, ahead, width, vector(p, INVERSE, size), LEAST, vector(p, SCALED, size))
         poor = has_poor(p, first, size, ahead)
-    fill_behind(p, n, nf, first, size, ahead)
-    take_out(p.settled, size - ahead, p.system, ahead, size, vector(p, INVERSE, size), vector(p, SCALED, size))
-    return ahead
+    fill_behind(p, n, nf, first, ahead, width)
+    take_out(p.settled, width - ahead, p.system, ahead, width, vector(p, INVERSE, size), vector(p, SCALED, size))
+    return ahead, width
 
 
 @kernel
-def take_seats(p, n, first, size):
-    """Loose variables first, as many as fill quads; how many."""
+def take_seats(p, n, nf, first, size):
+    """Loose variables first, as many as fill quads; loose rows last, where no matrix is. How many, and its rows."""
     count = 0
     for j in range(n):
         if p.loose[j] > 0:
@@ -60,46 +62,57 @@ def take_seats(p, n, first, size):
             count = count + 1
     ahead = count // 4 * 4
     for j in range(n):
-        if p.loose[j] == 0:
+        if p.loose[j] <= 0:
             p.seated[count] = j
             count = count + 1
-    for k in range(n, size):
-        p.seated[k] = k
+    for j in range(n, first):
+        p.seated[j] = j
+    count = first + 0
+    for j in range(first, first + nf):
+        if p.loose[j] <= 0:
+            p.seated[count] = j
+            count = count + 1
+    width = (count + 3) // 4 * 4
+    for j in range(first, size):
+        if j >= first + nf or p.loose[j] > 0:
+            p.seated[count] = j
+            count = count + 1
     for k in range(size):
         p.seat[p.seated[k]] = k
-    return ahead
+    return ahead, width
 
 
 @kernel
-def fill_ahead(p, n, nf, first, size, ahead):
-    for k in range(ahead):
-        fill_row(p, tail(p.system, k * size), p.seated[k], k, n, nf, first, size, 0)
-
-
-@kernel
-def fill_behind(p, n, nf, first, size, ahead):
+def fill_behind(p, n, nf, first, ahead, width):
     """What K would be without loose variables: rows of F have nothing but what equalities may give way by."""
-    S, o, row = p.settled, zero(p.settled), size - ahead
+    S, o, row = p.settled, zero(p.settled), width - ahead
     for k in range(ahead, n):
-        fill_row(p, tail(S, (k - ahead) * row), p.seated[k], k, n, nf, first, size, ahead)
+        fill_row(p, tail(S, (k - ahead) * row), p.seated[k], k, n, nf, first, width, ahead)
     for i in range(n - ahead, row):
         for j in range(i // 4 * 4, row, 4):
             st(S, i * row + j, quad(S, o, o, o, o))
-    for i in range(n, first):
-        st(S, (i - ahead) * (row + 1), 1.0)
-    for i in range(first, size):
-        st(S, (i - ahead) * (row + 1), -1.0)
-    for r in range(nf):
-        j, give = first + r, o
-        for i in range(n):
-            along = ld(p.general, r * first + i) * (1.0 - p.held[i])
-            give = give + along * along / maximum(ld(p.hessian, i * first + i), lift(1e-30, o))
-        soft = select(less(o, give), -SOFT * give - p.give[j] - 1e-30, -lift(1.0, o))
-        st(S, (j - ahead) * (row + 1), select(less(0.5, p.held[j]), soft, o))
+    for k in range(n, first):
+        st(S, (k - ahead) * (row + 1), 1.0)
+    for k in range(first, width):
+        j, give = p.seated[k], o
+        if is_row(p, j, nf, first):
+            for i in range(n):
+                along = ld(p.general, (j - first) * first + i) * (1.0 - p.held[i])
+                give = give + along * along / maximum(ld(p.hessian, i * first + i), lift(1e-30, o))
+            soft = select(less(o, give), -SOFT * give - p.give[j] - 1e-30, -lift(1.0, o))
+            st(S, (k - ahead) * (row + 1), select(less(0.5, p.held[j]), soft, o))
+        else:
+            st(S, (k - ahead) * (row + 1), -1.0)
 
 
 @kernel
-def fill_row(p, row, i, k, n, nf, first, size, ahead):
+def is_row(p, j, nf, first):
+    """Whether it is a row of F that is not loose."""
+    return j < first + nf and p.loose[j] <= 0
+
+
+@kernel
+def fill_row(p, row, i, k, n, nf, first, width, ahead):
     """Row k, of variable i, from its diagonal on."""
     H, o, e = tail(p.hessian, i * first), zero(p.system), k // 4 * 4
     while e < n:
@@ -111,8 +124,9 @@ def fill_row(p, row, i, k, n, nf, first, size, ahead):
             e = e + 1
     for e in range(n, first):
         st(row, e - ahead, o)
-    for j in range(first, size):
-        st(row, j - ahead, ld(p.general, (j - first) * first + i) * (1.0 - p.held[i]) if j < first + nf else o)
+    for e in range(first, width):
+        j = p.seated[e]
+        st(row, e - ahead, ld(p.general, (j - first) * first + i) * (1.0 - p.held[i]) if is_row(p, j, nf, first) else o)
 
 
 @kernel
@@ -136,11 +150,11 @@ def has_poor(p, first, size, ahead):
 
 
 @kernel
-def assemble(p, n, nf, nc, first, size, ahead, nb, added, alone, turned):
+def assemble(p, n, nc, first, size, ahead, width, nb, added, alone, turned):
     """The matrix and its factors. `alone`: without inequalities, but with `added` on the diagonal. `turned`: forces along
     the axes of their barriers."""
-    row, o = size - ahead, zero(p.system)
-    K = tail(p.system, ahead * size)
+    row, o = width - ahead, zero(p.system)
+    K = tail(p.system, ahead * width)
     for i in range(row):
         for j in range(i // 4 * 4, row, 4):
             st(K, i * row + j, ld(p.settled, i * row + j, Quad))
@@ -214,19 +228,19 @@ def turn_forces(p, nc, x, back):
 
 
 @kernel
-def solve_ahead(p, size, ahead, d):
+def solve_ahead(p, size, ahead, width, d):
     """Takes a right side d to its seats, and loose variables out of it."""
     x = vector(p, SEATING, size)
-    for k in range(size):
+    for k in range(width):
         x[k] = ld(d, p.seated[k])
-    solve_lower(p.system, ahead, size, vector(p, INVERSE, size), x)
+    solve_lower(p.system, ahead, width, vector(p, INVERSE, size), x)
 
 
 @kernel
-def solve_behind(p, nc, size, ahead, x, turned):
+def solve_behind(p, nc, size, ahead, width, x, turned):
     """Those that are not loose, in x by their seats."""
-    behind, rest = size - ahead, tail(x, ahead)
-    K, inverse = tail(p.system, ahead * size), tail(p.vector, INVERSE * size + ahead)
+    behind, rest = width - ahead, tail(x, ahead)
+    K, inverse = tail(p.system, ahead * width), tail(p.vector, INVERSE * size + ahead)
     if turned > 0:
         turn_forces(p, nc, x, False)
     solve_lower(K, behind, behind, inverse, rest)
@@ -236,28 +250,28 @@ def solve_behind(p, nc, size, ahead, x, turned):
 
 
 @kernel
-def solve_loose(p, size, ahead, d):
+def solve_loose(p, size, ahead, width, d):
     """Loose variables in d, by all others, which are in their seats."""
     x = vector(p, SEATING, size)
-    solve_upper(p.system, ahead, size, vector(p, INVERSE, size), x)
+    solve_upper(p.system, ahead, width, vector(p, INVERSE, size), x)
     for k in range(ahead):
         d[p.seated[k]] = ld(x, k)
 
 
 @kernel
-def solve(p, nc, size, ahead, d):
+def solve(p, nc, size, ahead, width, d):
     x = vector(p, SEATING, size)
-    solve_ahead(p, size, ahead, d)
-    solve_behind(p, nc, size, ahead, x, 0)
-    for k in range(ahead, size):
+    solve_ahead(p, size, ahead, width, d)
+    solve_behind(p, nc, size, ahead, width, x, 0)
+    for k in range(ahead, width):
         d[p.seated[k]] = ld(x, k)
-    solve_loose(p, size, ahead, d)
+    solve_loose(p, size, ahead, width, d)
 
 
 @kernel
-def follow_forces(p, first, size, ahead, d):
+def follow_forces(p, first, size, ahead, width, d):
     """Loose variables in d where the others in d make costs least; of nothing else."""
     x = vector(p, SEATING, size)
-    for k in range(size):
+    for k in range(width):
         x[k] = ld(d, p.seated[k]) if ahead <= k < first else zero(d)
-    solve_loose(p, size, ahead, d)
+    solve_loose(p, size, ahead, width, d)

@@ -32,19 +32,23 @@ STIFF = 1e-4
 
 
 @kernel
-def keep_rows(w, n, m, unbounded, steps, first, lower, upper):
+def keep_rows(w, n, m, lonely, alone, unbounded, steps, first, lower, upper):
     """Rows of the reduced program: variables with bounds that were taken, and rows that are left, unless they are zero. How
     many of all, and of the first sort; and how many operations all rows have seen."""
     E, row, o, rows, cleared = w.eliminated, stride(n), zero(w.eliminated), 0, 0
-    for s in range(unbounded, steps):
+    for s in range(lonely, steps):
+        if s < alone or s >= unbounded:
+            w.ended[rows] = s
+            rows = rows + 1
+    for r in range(rows):
+        s = w.ended[r]
         i, v = w.pivot_row[s], w.order[s]
         for j in range(first):
-            st(w.general, rows * first + j, -ld(E, i * row + steps + j) if j < n - steps else o)
+            st(w.general, r * first + j, -ld(E, i * row + steps + j) if j < n - steps else o)
         there = ld(E, i * row + n)
         low, high = ld(lower, v), ld(upper, v)
-        w.lower[first + rows] = select(less(-ENDLESS, low), low - there, low)
-        w.upper[first + rows], w.give[first + rows] = select(less(high, ENDLESS), high - there, high), o
-        rows = rows + 1
+        w.lower[first + r] = select(less(-ENDLESS, low), low - there, low)
+        w.upper[first + r], w.give[first + r] = select(less(high, ENDLESS), high - there, high), o
     taken = rows + 0
     for i in range(m):
         if w.taken[i] < 0:
