@@ -38,8 +38,9 @@ def loosen(p, n, nf, first, nc):
 @kernel
 def tighten(p, watched, first, size, near, going, mu):
     """What passes an end, or comes `near`, where it is `going`, has its ends from now on; 1 if there is any, 2 if one was
-    loose. Their pairs do the work `mu`, unless that is None."""
+    loose; and `fresh`: in which lanes. Their pairs do the work `mu`, unless that is None."""
     x, one, found = vector(p, PLACE, size), lift(1.0, zero(p.system)), 0
+    p.fresh[0] = 0.0 * one
     for k in range(watched):
         j = p.watched[k]
         at = ld(x, j) if j < first else dot(tail(p.general, (j - first) * first), x, first)
@@ -52,6 +53,7 @@ def tighten(p, watched, first, size, near, going, mu):
             found = max(found, 2 if p.loose[j] > 0 else 1)
             p.loose[j] = 0
             new = less(0.5, passes)
+            p.fresh[0] = maximum(p.fresh[0], passes)
             p.has_lower[j] = select(new, select(less(-ENDLESS, low), one, 0.0 * one), p.has_lower[j])
             p.has_upper[j] = select(new, select(less(high, ENDLESS), one, 0.0 * one), p.has_upper[j])
             if mu is not None:

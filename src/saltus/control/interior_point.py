@@ -106,6 +106,8 @@ def minimise(p, n, nf, nc, warm, scale, tolerance, most, begun, allowed, evaluat
     if warm:
         good = is_good(p, n, nf, nc, first, size, list_bounded(p, n, nf, first))
     watched = loosen(p, n, nf, first, nc)
+    if warm:
+        tighten(p, watched, first, size, NEAR, good, None)
     ahead, width = settle(p, n, nf, first, size)
     nb = list_bounded(p, n, nf, first)
     if not warm or evaluate is not None or some(less(good, 0.5)):
@@ -126,7 +128,7 @@ def minimise(p, n, nf, nc, warm, scale, tolerance, most, begun, allowed, evaluat
             ahead, width = settle(p, n, nf, first, size)
         if passed > 0:
             nb = list_bounded(p, n, nf, first)
-            length, exact = o, min(exact, 1)
+            length, exact = length * (1.0 - p.fresh[0]), min(exact, 1)
         if evaluate is None:
             find_slope(p, n, nf, first, size)
         elif exact > 0:

@@ -21,7 +21,7 @@ PLACE, STEP, SLOPE, LINEAR, PULL, PULL_STEP, REST, INVERSE, COST, CHANGE, SEATIN
 VECTORS = SCALED + 4
 
 PROGRAM = Layout(
-    one={"unit": None, "base": None, "base_cost": None, "trifle": None, "concave": None},
+    one={"unit": None, "base": None, "base_cost": None, "trifle": None, "concave": None, "fresh": None},
     npk={"system": None},
     nps={"settled": None},
     nph={"hessian": None},

@@ -28,7 +28,7 @@ LEAST = 1e-14
 SOFT = 1e-10
 """Of an equality: the share by which it may give way in one iteration."""
 
-POOR = 1e-8
+POOR = 1e-4
 """The share of its diagonal entry below which a pivot is too little to be eliminated by for good."""
 
 NEXT_TO_NOTHING = 1e-29
