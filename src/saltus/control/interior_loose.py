@@ -8,11 +8,15 @@ lane: what the others find does not depend on it.
 from __future__ import annotations
 
 from saltus.control.cholesky import dot
-from saltus.control.interior_program import ENDLESS, PLACE, to_lower, to_upper, vector
+from saltus.control.cones import NOTHING
+from saltus.control.interior_program import ENDLESS, PLACE, STEP, to_lower, to_upper, vector
 from saltus.kernel import fabs, kernel, ld, less, lift, maximum, minimum, select, some, tail, zero
 
 NEAR = 0.02
 """The share of itself by which something is near an end at the start."""
+
+BEYOND = 0.5
+"""The share of the room between ends by which a step may pass one."""
 
 ROOM, AWAY = 0.1, 0.01
 """How far from an end something is put that has passed it: of the room between ends, at most; of itself, at least."""
@@ -36,6 +40,33 @@ def loosen(p, n, nf, first, nc):
 
 
 @kernel
+def see_rows(p, watched, first, size):
+    """Where loose rows are."""
+    x = vector(p, PLACE, size)
+    for k in range(watched):
+        j = p.watched[k]
+        if j >= first:
+            at = dot(tail(p.general, (j - first) * first), x, first)
+            x[j] = select(less(0.5, p.has_lower[j] + p.has_upper[j]), ld(x, j), at)
+
+
+@kernel
+def too_far(p, watched, first, size, length):
+    """The share of the last step by which something loose went too far beyond an end."""
+    x, d, o = vector(p, PLACE, size), vector(p, STEP, size), zero(p.system)
+    back = o
+    for k in range(watched):
+        j = p.watched[k]
+        at, low, high = ld(x, j), p.lower[j], p.upper[j]
+        excess = maximum(low - at, at - high) - BEYOND * (high - low)
+        excess = select(less(0.5, p.has_lower[j] + p.has_upper[j]), o, maximum(excess, o))
+        if some(less(o, excess)):
+            change = ld(d, j) if j < first else dot(tail(p.general, (j - first) * first), d, first)
+            back = maximum(back, minimum(lift(1.0, o), excess / (fabs(change) * length + NOTHING)))
+    return back
+
+
+@kernel
 def tighten(p, watched, first, size, near, going, mu):
     """What passes an end, or comes `near`, where it is `going`, has its ends from now on; 1 if there is any, 2 if one was
     loose; and `fresh`: in which lanes. Their pairs do the work `mu`, unless that is None."""
@@ -43,8 +74,7 @@ def tighten(p, watched, first, size, near, going, mu):
     p.fresh[0] = 0.0 * one
     for k in range(watched):
         j = p.watched[k]
-        at = ld(x, j) if j < first else dot(tail(p.general, (j - first) * first), x, first)
-        low, high = p.lower[j], p.upper[j]
+        at, low, high = ld(x, j), p.lower[j], p.upper[j]
         beyond = maximum(low - at, at - high)
         passes = select(less(-near * fabs(at), beyond), going, 0.0 * going)
         had = p.has_lower[j] + p.has_upper[j]

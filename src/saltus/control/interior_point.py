@@ -32,7 +32,7 @@ from __future__ import annotations
 
 from saltus.control.cholesky import padded
 from saltus.control.cones import NOTHING, root
-from saltus.control.interior_loose import NEAR, loosen, tighten
+from saltus.control.interior_loose import NEAR, loosen, see_rows, tighten, too_far
 from saltus.control.interior_program import (
     COST,
     LINEAR,
@@ -107,12 +107,14 @@ def minimise(p, n, nf, nc, warm, scale, tolerance, most, begun, allowed, evaluat
         good = is_good(p, n, nf, nc, first, size, list_bounded(p, n, nf, first))
     watched = loosen(p, n, nf, first, nc)
     if warm:
+        see_rows(p, watched, first, size)
         tighten(p, watched, first, size, NEAR, good, None)
     ahead, width = settle(p, n, nf, first, size)
     nb = list_bounded(p, n, nf, first)
     if not warm or evaluate is not None or some(less(good, 0.5)):
         begin(p, n, nf, nc, first, size, ahead, width, nb, good)
     go_inside(p, n, nf, nc, first, size, ahead, width, nb, good)
+    see_rows(p, watched, first, size)
     if tighten(p, watched, first, size, NEAR, one, None) > 0:
         ahead, width = settle(p, n, nf, first, size)
         nb = list_bounded(p, n, nf, first)
@@ -123,6 +125,12 @@ def minimise(p, n, nf, nc, warm, scale, tolerance, most, begun, allowed, evaluat
     dual, rows, gap, late, steep, costs, usual = o, o, o, o, o, o, o
     iteration, last, exact = 0, most + 0, 0
     while True:
+        see_rows(p, watched, first, size)
+        back = too_far(p, watched, first, size, length)
+        if some(less(o, back)):
+            move(p, nf, nc, first, size, nb, -back * length)
+            see_rows(p, watched, first, size)
+            length, exact = (1.0 - back) * length, min(exact, 1)
         passed = tighten(p, watched, first, size, 0.0, going, maximum(mu, ADMITTED * worth))
         if passed > 1:
             ahead, width = settle(p, n, nf, first, size)
@@ -142,7 +150,8 @@ def minimise(p, n, nf, nc, warm, scale, tolerance, most, begun, allowed, evaluat
         before = dual
         left = maximum(maximum(select(less(0.5, settled), o, maximum(dual, slip)), rows), CLOSE * gap)
         usual = maximum(largest, lift(NOTHING_WORTH, o)) if iteration == 0 else usual
-        going = select(less(tolerance, left), select(less(FLOWN * usual, largest), o, going), o)
+        flown = less(FLOWN * usual, largest * (1.0 - p.fresh[0]))
+        going = select(less(tolerance, left), select(flown, o, going), o)
         if iteration < last and allowed > 0 and ticks() - begun > allowed:
             late, last = going, iteration
         if iteration == last or not some(less(0.5, going)):

@@ -27,7 +27,7 @@ from saltus.control.interior_program import (
     vector,
 )
 from saltus.control.interior_system import solve_ahead, solve_behind, solve_loose
-from saltus.kernel import kernel, ld, less, lift, maximum, select, tail, zero
+from saltus.kernel import fabs, kernel, ld, less, lift, maximum, select, tail, zero
 from saltus.spatial.algebra import Vec3
 
 
@@ -186,7 +186,7 @@ def keep_change(p, first, size, length):
 @kernel
 def move(p, nf, nc, first, size, nb, length):
     x, d, l, dl = vector(p, PLACE, size), vector(p, STEP, size), vector(p, PULL, size), vector(p, PULL_STEP, size)
-    moves = less(0.0, length)
+    moves = less(0.0, fabs(length))
     for i in range(first + nf):
         x[i] = select(moves, ld(x, i) + length * ld(d, i), ld(x, i))
     for i in range(first, first + nf):
