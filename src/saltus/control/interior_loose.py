@@ -16,7 +16,7 @@ NEAR = 0.02
 """The share of itself by which something is near an end at the start."""
 
 BEYOND = 0.5
-"""The share of the room between ends by which a step may pass one."""
+"""The share of the room between ends, or of the end itself, by which a step may pass one."""
 
 ROOM, AWAY = 0.1, 0.01
 """How far from an end something is put that has passed it: of the room between ends, at most; of itself, at least."""
@@ -51,18 +51,22 @@ def see_rows(p, watched, first, size):
 
 
 @kernel
-def too_far(p, watched, first, size, length):
-    """The share of the last step by which something loose went too far beyond an end."""
+def too_far(p, watched, first, size, length, high):
+    """The share of the last step by which something loose went too far beyond an end; all of it if multipliers are `high`:
+    then nothing is to be found there."""
     x, d, o = vector(p, PLACE, size), vector(p, STEP, size), zero(p.system)
     back = o
     for k in range(watched):
         j = p.watched[k]
-        at, low, high = ld(x, j), p.lower[j], p.upper[j]
-        excess = maximum(low - at, at - high) - BEYOND * (high - low)
+        at, low, up = ld(x, j), p.lower[j], p.upper[j]
+        beyond = maximum(low - at, at - up)
+        end = maximum(fabs(at) - beyond, 0.1 * fabs(at))  # how large, about
+        excess = beyond - BEYOND * minimum(up - low, end) * (1.0 - high)
         excess = select(less(0.5, p.has_lower[j] + p.has_upper[j]), o, maximum(excess, o))
         if some(less(o, excess)):
             change = ld(d, j) if j < first else dot(tail(p.general, (j - first) * first), d, first)
-            back = maximum(back, minimum(lift(1.0, o), excess / (fabs(change) * length + NOTHING)))
+            share = minimum(lift(1.0, o), excess / (fabs(change) * length + NOTHING))
+            back = maximum(back, select(less(o, excess * high), lift(1.0, o), share))
     return back
 
 

@@ -62,6 +62,9 @@ ALIKE, JUST_ALIKE = 0.1, 1e-3
 FLOWN = 1e6
 """How much larger than at the start multipliers become of what cannot be met."""
 
+HIGH, MISSED = 1e3, 1e-6
+"""And how much larger, where rows are missed by such a share, if something that was loose is not met either."""
+
 PATIENCE, CENTRED = 20, 0.5
 """From so many iterations on every other one goes to the middle: correctors may lead in circles."""
 
@@ -122,15 +125,21 @@ def minimise(p, n, nf, nc, warm, scale, tolerance, most, begun, allowed, evaluat
     worth = enter(p, nf, nc, first, size, nb, good)
     mu = worth * PUSH
     count, going, before, length = o, one, lift(1e30, o), o
-    dual, rows, gap, late, steep, costs, usual = o, o, o, o, o, o, o
+    dual, rows, gap, late, steep, costs, usual, largest, lost = o, o, o, o, o, o, o, o, o
     iteration, last, exact = 0, most + 0, 0
     while True:
         see_rows(p, watched, first, size)
-        back = too_far(p, watched, first, size, length)
+        if evaluate is None or iteration == 0:
+            high = o
+        else:
+            high = select(less(HIGH * usual, largest), select(less(MISSED, rows), going, o), o)
+        back = too_far(p, watched, first, size, length, high)
         if some(less(o, back)):
             move(p, nf, nc, first, size, nb, -back * length)
             see_rows(p, watched, first, size)
             length, exact = (1.0 - back) * length, min(exact, 1)
+            lost = maximum(lost, select(less(o, back), high, o))
+            going = going * (1.0 - lost)
         passed = tighten(p, watched, first, size, 0.0, going, maximum(mu, ADMITTED * worth))
         if passed > 1:
             ahead, width = settle(p, n, nf, first, size)
@@ -157,7 +166,7 @@ def minimise(p, n, nf, nc, warm, scale, tolerance, most, begun, allowed, evaluat
         if iteration == last or not some(less(0.5, going)):
             if evaluate is None or exact > 0:
                 break
-            exact, going, before = 1, one, lift(1e30, o)
+            exact, going, before = 1, 1.0 - lost, lift(1e30, o)
         else:
             mu = measure(p, nc, nb)
             assemble(p, n, nc, first, size, ahead, width, nb, o, False, exact)
