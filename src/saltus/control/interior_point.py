@@ -71,7 +71,7 @@ PATIENCE, CENTRED = 20, 0.5
 ENOUGH = 0.02
 """The share of the gap that is allowed which steps aim at: barriers without work leave cones' places to rounding."""
 
-CLOSE = 10.0
+CLOSE = 30.0
 """How much closer than the tolerance gaps are brought: multipliers miss by the root of them."""
 
 FULL = 0.9
