@@ -12,7 +12,7 @@ single precision a hundredth of it."""
 
 FREE, BOUNDED, LOADED, FIXED, TAKEN = range(5)
 
-LEAST_PIVOT = 0.1
+LEAST_PIVOT = 0.5
 """The share of its row's largest entry that is enough to be taken out."""
 
 FAIR, FEW = 1e-4, 1e-7

@@ -116,12 +116,12 @@ def minimise(p, n, nf, nc, warm, scale, tolerance, most, begun, allowed, evaluat
     nb = list_bounded(p, n, nf, first)
     if not warm or evaluate is not None or some(less(good, 0.5)):
         begin(p, n, nf, nc, first, size, ahead, width, nb, good)
-    go_inside(p, n, nf, nc, first, size, ahead, width, nb, good)
+    go_inside(p, n, nf, nc, first, size, ahead, width, nb, good, one)
     see_rows(p, watched, first, size)
     if tighten(p, watched, first, size, NEAR, one, None) > 0:
         ahead, width = settle(p, n, nf, first, size)
         nb = list_bounded(p, n, nf, first)
-        go_inside(p, n, nf, nc, first, size, ahead, width, nb, good)
+        go_inside(p, n, nf, nc, first, size, ahead, width, nb, good, p.fresh[0] + o)
     worth = enter(p, nf, nc, first, size, nb, good)
     mu = worth * PUSH
     count, going, before, length = o, one, lift(1e30, o), o

@@ -95,13 +95,16 @@ def begin(p, n, nf, nc, first, size, ahead, width, nb, good):
 
 
 @kernel
-def go_inside(p, n, nf, nc, first, size, ahead, width, nb, good):
-    """A place within all ends and cones, near that at hand; loose variables follow."""
+def go_inside(p, n, nf, nc, first, size, ahead, width, nb, good, where):
+    """A place within all ends and cones, near that at hand, in the lanes `where` that is asked for; loose variables follow."""
     x, d, is_warm, o = vector(p, PLACE, size), vector(p, STEP, size), less(0.5, good), zero(p.system)
     for i in range(size):
-        d[i] = ld(x, i) if i < n else o
+        d[i] = ld(x, i)
     apart, inner = select(is_warm, WARM * APART + o, APART + o), select(is_warm, 1.0 - WARM + o, INNER + o)
     put_inside(p, nf, nc, first, size, nb, apart, inner)
+    for i in range(first + nf):
+        if i < n or i >= first:
+            x[i] = select(less(0.5, where), ld(x, i), ld(d, i))
     for i in range(n):
         d[i] = ld(x, i) - ld(d, i)
     follow_forces(p, first, size, ahead, width, d)
