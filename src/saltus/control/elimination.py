@@ -1,4 +1,8 @@
-"""Gauss and Jordan."""
+"""Gauss and Jordan: rows of A x = b taken to give some of the variables by the others (reduction.py has the symbols).
+
+First variables that stand in one row only, those first that nothing bounds: slacks and torques, for nothing. Then each row
+takes one of the largest of its entries of other free variables, or else of those with bounds. Zeros are skipped.
+"""
 
 from __future__ import annotations
 

@@ -8,14 +8,15 @@ square of what it is missed by. Each iteration factors one matrix:
     | H + D_x + C'W^-2 C    F'         | | dx |        D: z / s of the bounds at hand; of a row, D^-1 -> 0 as it meets an end
     | F                     -D_row^-1  | | dl |        W: the cones' scaling (cones.py)
 
-which is quasidefinite: it has factors in any order (cholesky.py). What lies between a variable and its bounds, s, is always
+which is quasidefinite: it has factors in any order (cholesky.py); what no end holds so far is eliminated once
+(interior_loose.py, interior_system.py). What lies between a variable and its bounds, s, is always
 computed from it, so that every iterate lies within bounds and cones. Mehrotra's predictor and corrector; the step is the
 same for x and multipliers. In packets all lanes go together, and those that are done stay as they are.
 
 | code | what | shape |
 |---|---|---|
 | `hessian`, `general` | H and F, rows of padded(n) numbers | n n, nf n |
-| `system` | the matrix above, then its factors | N N, N = padded(n) + padded(nf) |
+| `system` | the matrix above, then its factors (interior_system.py) | N N, N = padded(n) + padded(nf) |
 | `place`, `step` | (x, t), where rows have F x = t, and its change | N |
 | `slope` | (Hx + h + F'l, F x) | N |
 | `pull`, `pull_step` | l, of the rows, and its change | N |
@@ -108,7 +109,8 @@ def minimise(p, n, nf, nc, warm, scale, tolerance, most, begun, allowed, evaluat
     good = o
     if warm:
         good = is_good(p, n, nf, nc, first, size, list_bounded(p, n, nf, first))
-    watched = loosen(p, n, nf, first, nc)
+    loose_rows = 0 if evaluate is None else nf  # else callers list those that matter
+    watched = loosen(p, n, loose_rows, first, nc)
     if warm:
         see_rows(p, watched, first, size)
         tighten(p, watched, first, size, NEAR, good, None)

@@ -44,7 +44,8 @@ def program_sizes(n: int, rows: int, cones: int) -> dict[str, int]:
     """The sizes of `PROGRAM`."""
     first, size = -(-n // 4) * 4, -(-n // 4) * 4 + -(-rows // 4) * 4
     return {
-        "npk": size**2, "nps": size**2, "nph": first**2, "npg": rows * first, "npv": VECTORS * size, "npp": size, "npc": cones,
+        "npk": size**2, "nps": size**2, "nph": first**2, "npg": rows * first, "npv": VECTORS * size, "npp": size,
+        "npc": cones,
     }  # fmt: skip
 
 

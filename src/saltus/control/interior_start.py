@@ -96,7 +96,7 @@ def begin(p, n, nf, nc, first, size, ahead, width, nb, good):
 
 @kernel
 def go_inside(p, n, nf, nc, first, size, ahead, width, nb, good, where):
-    """A place within all ends and cones, near that at hand, in the lanes `where` that is asked for; loose variables follow."""
+    """A place within all ends and cones, near that at hand, in the lanes `where` it is asked for; loose variables follow."""
     x, d, is_warm, o = vector(p, PLACE, size), vector(p, STEP, size), less(0.5, good), zero(p.system)
     for i in range(size):
         d[i] = ld(x, i)

@@ -2,9 +2,8 @@
 
     x_B = beta - T w,    w = x_N        minimise 1/2 x'Qx + c'x    becomes    minimise 1/2 w'Hw + h'w
 
-Gauss and Jordan. First variables that nothing bounds and that stand in one row only: slacks, torques without limits. Then
-each row takes the largest of its entries of other free variables, or else of those with bounds, which become rows of the
-reduced program: lower <= beta - T w <= upper. Columns change places so that those taken stand in front. What is left are
+Variables that nothing bounds are taken, and others that stand in one row only (elimination.py); their bounds become rows of
+the reduced program: lower <= beta - T w <= upper. Columns change places so that those taken stand in front. What is left are
 rows of forces in cones: if they are not zero they become equalities of the reduced program, else they are dropped, and
 whether they agree with the others is seen from the residual of the solution. Zeros are skipped, of A as of Q.
 
@@ -15,6 +14,7 @@ whether they agree with the others is seen from the residual of the solution. Ze
 | `right` | right sides of A x = b, or multipliers | padded(m) |
 | `order`, `position` | which variable stands in a column, and the other way | n |
 | `pivot_row`, `taken` | the row of each step; the step of each row, or -1 | m |
+| `ended` | the step of each row of the reduced program that was a bound | m |
 | `curved` | Q_BB T - Q_BN | m, stride |
 
 O(n^3).
