@@ -46,8 +46,8 @@ class ConstrainedCoupling(NamedTuple):
 
 class ConstrainedModel:
     """A model with constraints, as algorithms take one: in the place of a `Model`; and what they are solved to, in a number
-    type; not `reliable`: no step is small enough to believe it. In single precision every body counts as one that supports
-    constraints: then iterations look at all of them, as rounding may have spoilt any."""
+    type; not `reliable`: no step is small enough to believe it. Where it is `thorough`, every body counts as one that
+    supports constraints: then iterations look at all of them."""
 
     def __init__(
         self,
@@ -61,6 +61,8 @@ class ConstrainedModel:
         dtype: Any = np.float64,
         reliable: bool = True,
         typical: float = 0.0,
+        absorbed: float = 1.0,
+        thorough: bool = False,
     ) -> None:
         self.robot, self.constraints = model, tuple(constraints)
         self.coupling = ConstrainedCoupling(model.coupling.tree) if model.coupling else None
@@ -77,7 +79,8 @@ class ConstrainedModel:
             self.inertias_for, self.leading = model.inertias_for, model.leading
         self.weightless, self.refuse_weightless = model.weightless, model.refuse_weightless
         self.typical = typical  # entry of the Delassus matrix
-        self.plan, self.passive, self.thorough = plan, passive, np.dtype(dtype) == np.float32
+        self.absorbed = absorbed  # of mu: that with which constraints become part of inertias
+        self.plan, self.passive, self.thorough = plan, passive, thorough
         self.tolerance, self.most_iterations = tolerance, most_iterations
         self.rounding = EPSILONS * float(np.finfo(dtype).eps)
         self.settled = SETTLED[np.dtype(dtype)] if reliable else -1.0
@@ -161,7 +164,7 @@ def fill_constraints(problem: ConstrainedModel, ints: Any, reals: Any) -> None:
         ints.first_row[c], ints.end_row[c] = row, row + constraint.dim
         for axis in constraint.rows:
             ints.row_axis[row], ints.before[row], reals.mu[row] = 0 if constraint.dofs else axis, row - 1, next(mu)
-            weight[axis], row = 0.0 if constraint.dofs else 1.0 / reals.mu[row], row + 1
+            weight[axis], row = 0.0 if constraint.dofs else 1.0 / (problem.absorbed * reals.mu[row]), row + 1
         ints.given[c] = given if constraint.dofs else -1
         given += constraint.dim if constraint.dofs else 0
         place = seen_from(turned[a], constraint.placement_a, np.eye(3))
@@ -197,8 +200,8 @@ the six rows it is; `before`: the row before it, the tree along which a dense ma
 
 `lever`: how far a degree of freedom moves constraints; `reach`: and the robot (scale.py). `tolerance`, `rounding`,
 `settled`: convergence.py; `along`, `about`: what rounding leaves of rows along an axis, and about one, by the largest
-acceleration that moves them. `mu`: of each row. `weight`: 1 / mu of each of the six, 0 where a constraint has no such row.
-`stiffness`: K^T diag(weight) K in the frame of body a."""
+acceleration that moves them. `mu`: of each row. `weight`: 1 / (absorbed mu) of each of the six, 0 where a
+constraint has no such row. `stiffness`: K^T diag(weight) K in the frame of body a."""
 
 
 # ---------------------------------------------------------------------------------------------------- what moves them
