@@ -4,8 +4,8 @@
 
 K has n rows of `row` numbers, n and `row` multiples of four, of which only those from the diagonal on are looked at; V takes
 their place, and D^-1 V below the diagonal that of its tiles of four by four. `inverse` receives D^-1. K may be
-quasidefinite: positive first, then negative. A pivot that is less than rounding leaves of its row is held up by that much, so that what K
-does not see hardly moves.
+quasidefinite: positive first, then negative. A pivot that is less than rounding leaves of its row is held up by that much,
+so that what K does not see hardly moves.
 
 Four rows at a time: all that rows above take from a tile of four by four is summed up in registers, and each number of V is
 written once. O(n^3 / 6).

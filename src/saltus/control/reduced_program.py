@@ -12,7 +12,7 @@ Reference: B. Acosta, FCCQP: A whole-body QP with full friction cone constraints
 
 from __future__ import annotations
 
-from saltus.control.cholesky import dot, padded
+from saltus.control.cholesky import along, dot, padded
 from saltus.control.cones import NOTHING
 from saltus.control.elimination import REDUCTION, backward, eliminate, forward, sort_columns, stride
 from saltus.control.interior_point import NO_GAIN, minimise
@@ -20,7 +20,6 @@ from saltus.control.interior_program import CHANGE, PLACE, PROGRAM, PULL, REST, 
 from saltus.control.optimality import (
     AWAY,
     add_row,
-    along,
     conclude,
     contradicts,
     equalities_missed,
