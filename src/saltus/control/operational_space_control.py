@@ -202,8 +202,8 @@ class OperationalSpaceControl:
             rest = [x if on_gpu(x) else to_device(np.asarray(x, float), q) for x in rest]
             on_invalid = "raise"
         inputs = (q, v, references, *rest[:4], options, rest[4])
-        try:
-            found = _whole_body.call(self.problem, inputs)
+        try:  # what is valid takes the shortest way
+            found = _whole_body.call(self.problem, inputs, None, "raise" if on_invalid == "mark" else on_invalid)
         except ValueError:
             found = _whole_body.call(self.problem, inputs, None, on_invalid)
         command = Command(*found)
