@@ -120,8 +120,8 @@ def fccqp(
     if on_gpu(Q):
         there: list[Any] = [x if x is None else to_device(x, Q) for x in ready[3:]]
         ready = Prepared(*ready[:3], *there)
-    low = ready.lowest if lower is None else bounds(lower, "lower", np.maximum, ready.lowest, c)
-    high = ready.highest if upper is None else bounds(upper, "upper", np.minimum, ready.highest, c)
+    low = ready.lowest if lower is None else bounds(lower, "lower", np.maximum, LOWEST, c)
+    high = ready.highest if upper is None else bounds(upper, "upper", np.minimum, HIGHEST, c)
     mu = ready.frictions if ready.frictions is not None else like(friction, "friction", c)
     inputs: tuple[Any, ...] = (ready.options, Q, c, A, b, mu, low, high, ready.limits)
     if x is not None or y is not None or z is not None:
@@ -147,7 +147,7 @@ def like(value: ArrayLike, name: str, array: Array) -> Array:
     return cast(value if on_gpu(value) else real_numbers(value, f"fccqp: {name}"), np.float64)  # type: ignore[no-any-return]
 
 
-def bounds(value: ArrayLike, name: str, nearer: Any, end: Array, array: Array) -> Array:
+def bounds(value: ArrayLike, name: str, nearer: Any, end: float, array: Array) -> Array:
     value = like(value, name, array)
     found: Array = value if on_gpu(value) else nearer(value, end)
     return found
