@@ -3,8 +3,9 @@
     K = V^T D^-1 V,      V upper triangular, D its diagonal
 
 K has n rows of `row` numbers, n and `row` multiples of four, of which only those from the diagonal on are looked at; V takes
-their place. `inverse` receives D^-1. K may be quasidefinite: positive first, then negative. A pivot that is less than
-rounding leaves of its row is held up by that much, so that what K does not see hardly moves.
+their place, and D^-1 V below the diagonal that of its tiles of four by four. `inverse` receives D^-1. K may be
+quasidefinite: positive first, then negative. A pivot that is less than rounding leaves of its row is held up by that much,
+so that what K does not see hardly moves.
 
 Four rows at a time: all that rows above take from a tile of four by four is summed up in registers, and each number of V is
 written once. O(n^3 / 6).
@@ -45,9 +46,9 @@ def factor(K, n, turn, row, inverse, least, scaled):
         d = held_up(d - ad * g - bd * m - cd * t, floor[2], i + 3 < turn)
         st(inverse, i, quad(K, p, q, r, 1.0 / d))
         st(K, i * row + i, quad(K, a, ab, ac, ad))
-        st(K, (i + 1) * row + i, quad(K, ab, b, bc, bd))
-        st(K, (i + 2) * row + i, quad(K, ac, bc, c, cd))
-        st(K, (i + 3) * row + i, quad(K, ad, bd, cd, d))
+        st(K, (i + 1) * row + i, quad(K, e, b, bc, bd))
+        st(K, (i + 2) * row + i, quad(K, f, h, c, cd))
+        st(K, (i + 3) * row + i, quad(K, g, m, t, d))
         for j in range(i + 4, row, 4):
             P, Q, R, S = less_above(K, row, i, j, scaled)
             Q = Q - P * e
@@ -72,6 +73,25 @@ def less_above(K, row, i, j, scaled):
 
 
 @kernel
+def take_out(S, n, K, begin, row, inverse, scaled):
+    """S, n rows, less what the first `begin` rows of K, factored, take from those behind them."""
+    for i in range(0, n, 4):
+        for k in range(begin):
+            st(scaled, 4 * k, ld(K, k * row + begin + i, Quad) * ld(inverse, k))
+        for j in range(i, n, 4):
+            P, Q = ld(S, i * n + j, Quad), ld(S, (i + 1) * n + j, Quad)
+            R, T = ld(S, (i + 2) * n + j, Quad), ld(S, (i + 3) * n + j, Quad)
+            for k in range(begin):
+                x = ld(K, k * row + begin + j, Quad)
+                P, Q = P - x * ld(scaled, 4 * k), Q - x * ld(scaled, 4 * k + 1)
+                R, T = R - x * ld(scaled, 4 * k + 2), T - x * ld(scaled, 4 * k + 3)
+            st(S, i * n + j, P)
+            st(S, (i + 1) * n + j, Q)
+            st(S, (i + 2) * n + j, R)
+            st(S, (i + 3) * n + j, T)
+
+
+@kernel
 def held_up(pivot, floor, positive):
     """A pivot that is at least so far from zero."""
     return maximum(pivot, floor + 1e-30) if positive else minimum(pivot, -(floor + 1e-30))
@@ -79,40 +99,38 @@ def held_up(pivot, floor, positive):
 
 @kernel
 def solve_lower(V, n, row, inverse, x):
-    """x = (V^T D^-1)^-1 x"""
+    """x = (V^T D^-1)^-1 x; of n rows only, what is left of all others"""
     for k in range(0, n, 4):
         a, b, c, d = k * row, (k + 1) * row, (k + 2) * row, (k + 3) * row
         p = ld(x, k)
-        e = p * ld(inverse, k)
-        q = ld(x, k + 1) - ld(V, a + k + 1) * e
-        f = q * ld(inverse, k + 1)
-        r = ld(x, k + 2) - ld(V, a + k + 2) * e - ld(V, b + k + 2) * f
-        g = r * ld(inverse, k + 2)
-        s = ld(x, k + 3) - ld(V, a + k + 3) * e - ld(V, b + k + 3) * f - ld(V, c + k + 3) * g
-        h = s * ld(inverse, k + 3)
+        q = ld(x, k + 1) - ld(V, b + k) * p
+        r = ld(x, k + 2) - ld(V, c + k) * p - ld(V, c + k + 1) * q
+        s = ld(x, k + 3) - ld(V, d + k) * p - ld(V, d + k + 1) * q - ld(V, d + k + 2) * r
         x[k + 1], x[k + 2], x[k + 3] = q, r, s
-        for j in range(k + 4, n, 4):
+        e, f, g, h = p * ld(inverse, k), q * ld(inverse, k + 1), r * ld(inverse, k + 2), s * ld(inverse, k + 3)
+        for j in range(k + 4, row, 4):
             rest = ld(x, j, Quad) - ld(V, a + j, Quad) * e - ld(V, b + j, Quad) * f
             st(x, j, rest - ld(V, c + j, Quad) * g - ld(V, d + j, Quad) * h)
 
 
 @kernel
 def solve_upper(V, n, row, inverse, x):
-    """x = V^-1 x"""
+    """x = V^-1 x; of n rows, by all others"""
     o = zero(V)
     for k in range(n - 4, -1, -4):
         a, b, c, d = k * row, (k + 1) * row, (k + 2) * row, (k + 3) * row
         none = quad(V, o, o, o, o)
         A, B, C, D = none, none, none, none
-        for j in range(k + 4, n, 4):
+        for j in range(k + 4, row, 4):
             X = ld(x, j, Quad)
             A, B = A + ld(V, a + j, Quad) * X, B + ld(V, b + j, Quad) * X
             C, D = C + ld(V, c + j, Quad) * X, D + ld(V, d + j, Quad) * X
-        s = (ld(x, k + 3) - total(D)) * ld(inverse, k + 3)
-        r = (ld(x, k + 2) - total(C) - ld(V, c + k + 3) * s) * ld(inverse, k + 2)
-        q = (ld(x, k + 1) - total(B) - ld(V, b + k + 2) * r - ld(V, b + k + 3) * s) * ld(inverse, k + 1)
-        p = ld(x, k) - total(A) - ld(V, a + k + 1) * q - ld(V, a + k + 2) * r - ld(V, a + k + 3) * s
-        x[k], x[k + 1], x[k + 2], x[k + 3] = p * ld(inverse, k), q, r, s
+        p, q = (ld(x, k) - total(A)) * ld(inverse, k), (ld(x, k + 1) - total(B)) * ld(inverse, k + 1)
+        r, s = (ld(x, k + 2) - total(C)) * ld(inverse, k + 2), (ld(x, k + 3) - total(D)) * ld(inverse, k + 3)
+        r = r - ld(V, d + k + 2) * s
+        q = q - ld(V, d + k + 1) * s - ld(V, c + k + 1) * r
+        x[k], x[k + 1] = p - ld(V, d + k) * s - ld(V, c + k) * r - ld(V, b + k) * q, q
+        x[k + 2], x[k + 3] = r, s
 
 
 @kernel
@@ -129,3 +147,13 @@ def dot(x, y, n):
     for j in range(0, n, 4):
         found = found + ld(x, j, Quad) * ld(y, j, Quad)
     return total(found)
+
+
+@kernel
+def along(x, y, n):
+    """x . y, of any number of numbers."""
+    end = n // 4 * 4
+    found = dot(x, y, end)
+    for j in range(end, n):
+        found = found + ld(x, j) * ld(y, j)
+    return found

@@ -11,7 +11,7 @@ import numpy as np
 from saltus.arrays import Array
 from saltus.constraints.constraint import Constraint
 from saltus.constraints.tables import CONSTRAINTS, ConstrainedModel
-from saltus.control.interior_point import program_sizes
+from saltus.control.interior_program import program_sizes
 from saltus.control.task_rows import TASK_TABLES
 from saltus.control.task_tables import TASKS, TaskSet
 from saltus.kernel import Layout, Part, Tables
@@ -115,6 +115,7 @@ CONTROL = Part(
         "mhr",
         "mjv",
         "npk",
+        "nps",
         "nph",
         "npg",
         "npv",

@@ -202,7 +202,11 @@ class OperationalSpaceControl:
             rest = [x if on_gpu(x) else to_device(np.asarray(x, float), q) for x in rest]
             on_invalid = "raise"
         inputs = (q, v, references, *rest[:4], options, rest[4])
-        command = Command(*_whole_body.call(self.problem, inputs, None, on_invalid))
+        try:  # what is valid takes the shortest way
+            found = _whole_body.call(self.problem, inputs, None, "raise" if on_invalid == "mark" else on_invalid)
+        except ValueError:
+            found = _whole_body.call(self.problem, inputs, None, on_invalid)
+        command = Command(*found)
         if holds(command.report, EMPTY):
             refuse_values(*(np.asarray(x, float) for x in rest[:2]))
         return command

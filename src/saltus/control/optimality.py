@@ -16,8 +16,8 @@
 
 from __future__ import annotations
 
-from saltus.control.cholesky import dot, total
-from saltus.control.interior_point import DOUBLE, ENDLESS
+from saltus.control.cholesky import along, total
+from saltus.control.interior_program import DOUBLE, ENDLESS
 from saltus.control.quadratic_program import DEADLINE, EMPTY, INFEASIBLE, MAX_ITERATIONS, NOT_CONVEX, SOLVED
 from saltus.kernel import Quad, fabs, kernel, ld, less, lift, maximum, minimum, quad, select, sqrt, st, tail, zero
 
@@ -139,16 +139,6 @@ def contradicts(w, n, m, nc, steps, cones, A, b, friction, lower, upper, far, y,
     for j in range(n):
         left = left + fabs(ld(w.pulled, j))
     return select(less(far * left + DOUBLE * size, -work), lift(1.0, o), o)
-
-
-@kernel
-def along(x, y, n):
-    """x . y, of any number of numbers."""
-    end = n // 4 * 4
-    found = dot(x, y, end)
-    for j in range(end, n):
-        found = found + ld(x, j) * ld(y, j)
-    return found
 
 
 @kernel

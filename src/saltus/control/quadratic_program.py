@@ -10,8 +10,8 @@ import numpy as np
 
 from saltus.arrays import Array
 from saltus.constraints.report import whole
-from saltus.control.interior_point import program_sizes
-from saltus.control.reduction import reduction_sizes
+from saltus.control.elimination import reduction_sizes
+from saltus.control.interior_program import program_sizes
 from saltus.kernel import Layout, Part, Tables
 from saltus.kernel.tables import Filled, FilledPart
 from saltus.model.tree import CONFIGURATIONS

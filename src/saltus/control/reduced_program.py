@@ -12,25 +12,14 @@ Reference: B. Acosta, FCCQP: A whole-body QP with full friction cone constraints
 
 from __future__ import annotations
 
-from saltus.control.cholesky import dot, padded
+from saltus.control.cholesky import along, dot, padded
 from saltus.control.cones import NOTHING
-from saltus.control.interior_point import (
-    CHANGE,
-    NO_GAIN,
-    PLACE,
-    PROGRAM,
-    PULL,
-    REST,
-    SLOPE,
-    STEP,
-    find_unit,
-    minimise,
-    vector,
-)
+from saltus.control.elimination import REDUCTION, backward, eliminate, forward, sort_columns, stride
+from saltus.control.interior_point import NO_GAIN, minimise
+from saltus.control.interior_program import CHANGE, PLACE, PROGRAM, PULL, REST, SLOPE, STEP, find_unit, vector
 from saltus.control.optimality import (
     AWAY,
     add_row,
-    along,
     conclude,
     contradicts,
     equalities_missed,
@@ -39,17 +28,7 @@ from saltus.control.optimality import (
     row_times,
 )
 from saltus.control.quadratic_program import PROBLEM, TABLES
-from saltus.control.reduction import (
-    REDUCTION,
-    backward,
-    eliminate,
-    forward,
-    keep_rows,
-    order_columns,
-    reduce_cost,
-    stiffen,
-    stride,
-)
+from saltus.control.reduction import keep_rows, reduce_cost, stiffen
 from saltus.kernel import (
     declare,
     fabs,
@@ -90,22 +69,22 @@ def _reduced_program(
     """`options`: the most iterations, and ticks of the clock / 1024; `limits`: the tolerance. A start is x and z."""
     n, m, nc, cones, begun = tree.sn, tree.sm, tree.sk, tree.cone, ticks()
     find_unit(w)
-    free, bounded, loaded = order_columns(w, n, lower, upper, cones, friction, nc)
-    steps, alone, unbounded = eliminate(w, n, m, A, b, free, bounded, loaded)
+    sort_columns(w, n, lower, upper, cones, friction, nc)
+    steps, lonely, alone, unbounded = eliminate(w, n, m, A, b)
     left = n - steps
     first = padded(left)
-    rows, taken, operations = keep_rows(w, n, m, unbounded, steps, first, lower, upper)
+    rows, taken, operations = keep_rows(w, n, m, lonely, alone, unbounded, steps, first, lower, upper)
     size = first + padded(rows)
     reduce_cost(w, n, m, steps, first, size, Q, c, ld(limits, 0))
     stiffen(w, left, taken, rows, first, size)
     fill_bounds(w, n, nc, steps, cones, friction, lower, upper)
     if start_z is not None:
-        fill_start(w, n, nc, unbounded, steps, first, size, cones, start_x, start_z)
+        fill_start(w, n, nc, taken, steps, first, size, cones, start_x, start_z)
     tolerance, scale = ld(limits, 0), zero(Q)
     for j in range(n):
         scale = maximum(scale, fabs(ld(c, j)))
     warm = start_z is not None
-    given = n, m, steps, unbounded, operations, alone, Q, c, A, b, x, y, z, scale * tolerance * 1e-3
+    given = n, m, steps, taken, operations, alone, Q, c, A, b, x, y, z, scale * tolerance * 1e-3
     count, _, _, _, late, _ = minimise(
         w, left, rows, nc, warm, scale, tolerance, options[0], begun, options[1] * 1024, evaluate, given
     )
@@ -138,11 +117,11 @@ def fill_bounds(w, n, nc, steps, cones, friction, lower, upper):
 
 
 @kernel
-def fill_start(w, n, nc, unbounded, steps, first, size, cones, x, z):
+def fill_start(w, n, nc, taken, steps, first, size, cones, x, z):
     """Variables and multipliers of the reduced program. That of a normal force is first the cone's."""
     o = zero(w.system)
-    for s in range(unbounded, steps):
-        r, pull = first + s - unbounded, ld(z, w.order[s])
+    for k in range(taken):
+        r, pull = first + k, ld(z, w.order[w.ended[k]])
         w.below[r], w.above[r] = maximum(-pull, o), maximum(pull, o)
     for k in range(padded(n - steps)):
         vector(w, PLACE, size)[k] = o
@@ -192,7 +171,7 @@ def evaluate(w, left, rows, first, size, exact, given):
     """The slope along what is left, by the numbers that were given: x by the variables at hand, and y by the slope along
     those that were taken out, multipliers of bounds counted; the largest part of slopes, and of the costs. Rows are where
     these are."""
-    n, m, steps, unbounded, operations, alone, Q, c, A, b, x, y, z, accuracy = given
+    n, m, steps, taken, operations, alone, Q, c, A, b, x, y, z, accuracy = given
     E, row, place, pull = w.eliminated, stride(n), vector(w, PLACE, size), vector(w, PULL, size)
     slope = vector(w, SLOPE, size)
     if exact > 1 and not has_moved(w, left, size):
@@ -205,11 +184,10 @@ def evaluate(w, left, rows, first, size, exact, given):
         put_together(w, n, m, steps, alone, A, b, x)
     for j in range(n):
         z[j] = zero(w.system)
-    for s in range(unbounded, steps):
-        r, v = first + s - unbounded, w.order[s]
+    for k in range(taken):
+        r, v = first + k, w.order[w.ended[k]]
         pull[r] = w.above[r] - w.below[r]
         z[v] = ld(pull, r)
-    taken = steps - unbounded
     for r in range(taken, rows):  # with the work of what they cost
         slope[first + r] = dot(tail(w.general, r * first), place, first)
         off = ld(slope, first + r) - w.lower[first + r]
@@ -218,7 +196,7 @@ def evaluate(w, left, rows, first, size, exact, given):
     for k in range(left):
         slope[k] = w.slope[w.order[steps + k]]
     for r in range(taken):
-        s = unbounded + r
+        s = w.ended[r]
         slope[first + r] = ld(x, w.order[s]) - ld(E, w.pivot_row[s] * row + n)
     steep, bent, linear = lift(1e-30, zero(w.system)), zero(w.system), zero(w.system)
     for j in range(n):

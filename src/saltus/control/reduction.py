@@ -2,9 +2,8 @@
 
     x_B = beta - T w,    w = x_N        minimise 1/2 x'Qx + c'x    becomes    minimise 1/2 w'Hw + h'w
 
-Gauss and Jordan. First variables that nothing bounds and that stand in one row only: slacks, torques without limits. Then
-each row takes the largest of its entries of other free variables, or else of those with bounds, which become rows of the
-reduced program: lower <= beta - T w <= upper. Columns change places so that those taken stand in front. What is left are
+Variables that nothing bounds are taken, and others that stand in one row only (elimination.py); their bounds become rows of
+the reduced program: lower <= beta - T w <= upper. Columns change places so that those taken stand in front. What is left are
 rows of forces in cones: if they are not zero they become equalities of the reduced program, else they are dropped, and
 whether they agree with the others is seen from the residual of the solution. Zeros are skipped, of A as of Q.
 
@@ -15,6 +14,7 @@ whether they agree with the others is seen from the residual of the solution. Ze
 | `right` | right sides of A x = b, or multipliers | padded(m) |
 | `order`, `position` | which variable stands in a column, and the other way | n |
 | `pivot_row`, `taken` | the row of each step; the step of each row, or -1 | m |
+| `ended` | the step of each row of the reduced program that was a bound | m |
 | `curved` | Q_BB T - Q_BN | m, stride |
 
 O(n^3).
@@ -22,373 +22,33 @@ O(n^3).
 
 from __future__ import annotations
 
-from saltus.control.cholesky import dot, padded, total
+from saltus.control.cholesky import padded, total
 from saltus.control.convexity import skewness
-from saltus.control.interior_point import COST, DOUBLE, ENDLESS, LINEAR, NO_FRICTION, vector
-from saltus.kernel import (
-    Layout,
-    Quad,
-    fabs,
-    kernel,
-    ld,
-    less,
-    lift,
-    maximum,
-    quad,
-    select,
-    some,
-    sqrt,
-    st,
-    tail,
-    zero,
-)
-
-SMALL = 1e5
-"""Entries of a row below so many roundings of its largest ones, those at the beginning and those taken off, are zero; in
-single precision a hundredth of it."""
+from saltus.control.elimination import is_small, stride
+from saltus.control.interior_program import COST, ENDLESS, LINEAR, vector
+from saltus.kernel import Quad, fabs, kernel, ld, less, lift, maximum, quad, select, some, st, zero
 
 STIFF = 1e-4
 
-FREE, BOUNDED, LOADED, FIXED = range(4)
-
-LEAST_PIVOT = 0.1
-"""The share of its row's largest entry that is enough to be taken out."""
-
-FAIR, FEW = 1e-4, 1e-7
-"""The shares of what its row has seen that an entry must have to be taken out: as it comes; as the best of all rows."""
-
-POOR = 1e-2
-"""And of what is left of its row, if it has bounds: others grow by as much, and the row may as well stay one."""
-
-ALONE = 1e-3
-"""The share of its row's largest entry that a variable must have to be taken for standing in it alone."""
-
-REDUCTION = Layout(
-    one={"small": None, "skew": None},
-    nre={"eliminated": None},
-    nrf={"factors": None},
-    nrw={"waiting": None},
-    nrr={"right": None},
-    nrg={"curved": None},
-    nrc={"order": int, "position": int, "listed": int, "start": int, "share": None, "fixed": None},
-    nrm={"pivot_row": int, "taken": int, "kept": int, "biggest": None, "stiff": None, "inverse_pivot": None},
-)
-
-
-def reduction_sizes(n: int, m: int) -> dict[str, int]:
-    """The sizes of `REDUCTION`."""
-    row, width = (n + 4) // 4 * 4, -(-m // 4) * 4
-    return {
-        "nre": m * row + 4,
-        "nrf": m * width,
-        "nrw": m * width,
-        "nrr": width,
-        "nrg": m * row + 4,
-        "nrc": max(n, m),
-        "nrm": m,
-    }
-
 
 @kernel
-def stride(n):
-    """Numbers in a row: n and the right side, in quads."""
-    return (n + 4) // 4 * 4
-
-
-@kernel
-def order_columns(w, n, lower, upper, cones, friction, nc):
-    """Free variables first, then those with bounds, those in cones, and those without a choice; how many of the first, of
-    the first two and of the first three sorts. What has no choice in all lanes is `fixed`."""
-    o = zero(w.eliminated)
-    for j in range(n):
-        low, high = ld(lower, j), ld(upper, j)
-        ends = maximum(low + ENDLESS, ENDLESS - high)
-        w.position[j] = FREE if not some(less(0.0, ends)) else BOUNDED if some(less(low, high)) else FIXED
-        w.fixed[j] = low
-    for c in range(nc):
-        a, e, j = cones[3 * c], cones[3 * c + 1], cones[3 * c + 2]
-        low, high = maximum(ld(lower, j), o), ld(upper, j)
-        is_open = some(less(o, select(less(NO_FRICTION, ld(friction, c)), high, o)))
-        w.position[a], w.fixed[a] = LOADED if is_open else FIXED, o
-        w.position[e], w.fixed[e] = LOADED if is_open else FIXED, o
-        w.position[j], w.fixed[j] = LOADED if some(less(low, high)) else FIXED, low
-    free = append(w, n, FREE, 0)
-    bounded = append(w, n, BOUNDED, free)
-    loaded = append(w, n, LOADED, bounded)
-    append(w, n, FIXED, loaded)
-    return free, bounded, loaded
-
-
-@kernel
-def append(w, n, sort, count):
-    """Columns of a sort behind those that there are; how many there are then."""
-    for j in range(n):
-        if w.position[j] == sort:
-            w.order[count] = j
-            count = count + 1
-    return count
-
-
-@kernel
-def eliminate(w, n, m, A, b, free, bounded, loaded):
-    """Gauss and Jordan. How many rows were taken; by variables that stand in them alone; by free ones."""
-    row, o = stride(n), zero(w.eliminated)
-    for i in range(m):
-        copy_row(w, n, row, i, A, b, loaded)
-        for k in range(0, padded(m), 4):
-            st(w.waiting, i * padded(m) + k, quad(w.waiting, o, o, o, o))
-    find_small(w)
-    steps = 0
-    for k in range(free):
-        i = only_row(w, m, row, k)
-        if i >= 0:
-            swap(w, m, row, steps, k)
-            scale_row(w, m, row, steps, i)
-            steps = steps + 1
-    alone = steps + 0
-    for i in range(m - 1, -1, -1):
-        if w.taken[i] < 0:
-            k = last_entry(w, row, i, steps, free)
-            if k >= 0:
-                swap(w, m, row, steps, k)
-                take(w, m, row, alone, steps, i, n)
-                steps = steps + 1
-    unbounded = take_best(w, m, row, alone, steps, free, n, FAIR)
-    steps = take_best(w, m, row, alone, unbounded, bounded, n, POOR)
-    for s in range(alone):
-        finish_row(w, m, row, alone, steps, w.pivot_row[s])
-    return steps, alone, unbounded
-
-
-@kernel
-def copy_row(w, n, row, i, A, b, loaded):
-    """A row with columns in order, four at a time where they are neighbours in A as well; what is fixed on the right."""
-    E, o, k = w.eliminated, zero(w.eliminated), 0
-    while k < n:
-        j = w.order[k]
-        if k + 3 < n and are_neighbours(w, k):
-            st(E, i * row + k, ld(A, i * n + j, Quad))
-            k = k + 4
-        else:
-            st(E, i * row + k, ld(A, i * n + j))
-            k = k + 1
-    for j in range(n, row):
-        st(E, i * row + j, o)
-    w.biggest[i], w.taken[i], there = size_of(tail(E, i * row), row), -1, ld(b, i)
-    for k in range(loaded, n):
-        there = there - ld(E, i * row + k) * w.fixed[w.order[k]]
-        st(E, i * row + k, o)
-    st(E, i * row + n, there)
-
-
-@kernel
-def are_neighbours(w, k):
-    j = w.order[k]
-    return w.order[k + 1] == j + 1 and w.order[k + 2] == j + 2 and w.order[k + 3] == j + 3
-
-
-@kernel
-def size_of(x, count):
-    """Of `count` numbers, a multiple of four: the root of the sum of their squares."""
-    return sqrt(dot(x, x, count))
-
-
-@kernel
-def find_small(w):
-    o = zero(w.eliminated)
-    w.small[0] = w.unit[0] * select(less(DOUBLE, w.unit[0]), SMALL * 0.01 + o, SMALL + o)
-
-
-@kernel
-def is_small(entry, least):
-    """Whether it is no more than that, or no number, in some lane."""
-    return some(less(select(less(least, entry), 1.0 + 0.0 * least, 0.0 * least), 0.5))
-
-
-@kernel
-def last_entry(w, row, i, first, end):
-    """The last column in a range whose entry is not much smaller than the largest of its row: of inertia matrices, the way
-    that keeps them sparse. -1 if they are small beside what the row has seen, in some lane: others may do better."""
-    E, best, found = w.eliminated, zero(w.eliminated), -1
-    for k in range(first, end):
-        best = maximum(best, fabs(ld(E, i * row + k)))
-    if first < end and not is_small(best, FAIR * w.biggest[i]):
-        least = best * LEAST_PIVOT
-        k = end - 1
-        while k >= first and found < 0:
-            if not some(less(fabs(ld(E, i * row + k)), least)):
-                found = k + 0
-            k = k - 1
-    return found
-
-
-@kernel
-def take_best(w, m, row, alone, steps, end, n, least):
-    """Rows that are left, by variables before `end`, that first whose entry is largest beside what the row has seen; how
-    many have been taken then."""
-    searching = True
-    while searching:
-        best, found, column = zero(w.eliminated), -1, -1
-        for i in range(m):
-            if w.taken[i] < 0:
-                k, share = largest_entry(w, row, i, steps, end, n, least)
-                if k >= 0 and some(less(best, share)):
-                    best, found, column = maximum(best, share), i + 0, k
-        searching = column >= 0
-        if searching:
-            swap(w, m, row, steps, column)
-            take(w, m, row, alone, steps, found, n)
-            steps = steps + 1
-    return steps
-
-
-@kernel
-def only_row(w, m, row, k):
-    """The row in which column k stands alone, if that may be taken; else -1."""
-    E, found, count = w.eliminated, -1, 0
-    for i in range(m):
-        x = fabs(ld(E, i * row + k))
-        if some(less(0.0, x)):
-            count = count + 1
-            if count > 1:
-                break
-            small = is_small(x, ALONE * w.biggest[i])
-            found = i if w.taken[i] < 0 and not small else -1
-    return found if count == 1 else -1
-
-
-@kernel
-def largest_entry(w, row, i, first, end, n, least):
-    """The column of the largest entry of a row in a range, -1 if that is too little in some lane; and its share of what the
-    row has seen. `least`: of what is left of it."""
-    E, best, found, share = w.eliminated, zero(w.eliminated), -1, zero(w.eliminated)
-    for k in range(first, end):
-        x = fabs(ld(E, i * row + k))
-        if some(less(best, x)):
-            best, found = maximum(best, x), k + 0
-    if found >= 0:
-        for k in range(end, n):
-            best = maximum(best, fabs(ld(E, i * row + k)))
-        entry = fabs(ld(E, i * row + found))
-        share = entry / w.biggest[i]
-        if is_small(entry, maximum(w.small[0], FEW + entry * 0.0) * w.biggest[i]) or some(less(entry, least * best)):
-            found = -1
-    return found, share
-
-
-@kernel
-def swap(w, m, row, a, b):
-    if a != b:
-        E = w.eliminated
-        for i in range(m):
-            x = ld(E, i * row + a)
-            st(E, i * row + a, ld(E, i * row + b))
-            st(E, i * row + b, x)
-        k = w.order[a]
-        w.order[a] = w.order[b]
-        w.order[b] = k
-
-
-@kernel
-def scale_row(w, m, row, step, i):
-    E = w.eliminated
-    inverse = 1.0 / ld(E, i * row + step)
-    for j in range(step // 4 * 4, row, 4):
-        st(E, i * row + j, ld(E, i * row + j, Quad) * inverse)
-    w.inverse_pivot[step] = inverse
-    w.pivot_row[step], w.taken[i] = i, step
-
-
-@kernel
-def take(w, m, row, alone, step, i, n):
-    """Row i gives the variable of a column, which leaves all other rows but those that wait for `finish_row`."""
-    E = w.eliminated
-    scale_row(w, m, row, step, i)
-    begin = step // 4 * 4
-    big = size_of(tail(E, i * row + begin), row - begin)
-    for k in range(padded(m)):
-        st(w.factors, step * padded(m) + k, 0.0)
-    for k in range(m):
-        if k != i and not is_alone(w, alone, k):
-            factor = ld(E, k * row + step)
-            st(w.factors, step * padded(m) + k, factor)
-            if some(less(0.0, fabs(factor))):
-                w.biggest[k] = maximum(w.biggest[k], big * fabs(factor))
-                for j in range(begin, row, 4):
-                    st(E, k * row + j, ld(E, k * row + j, Quad) - ld(E, i * row + j, Quad) * factor)
-
-
-@kernel
-def is_alone(w, alone, i):
-    """Whether a row was taken by a variable that stands in it alone."""
-    return 0 <= w.taken[i] < alone
-
-
-@kernel
-def finish_row(w, m, row, alone, steps, i):
-    """What the variables that were taken out later leave of a row that was waiting."""
-    E, count, width = w.eliminated, 0, padded(m)
-    for s in range(alone, steps):
-        factor = ld(E, i * row + s)
-        st(w.waiting, i * width + w.pivot_row[s], factor)
-        if some(less(0.0, fabs(factor))):
-            w.listed[count] = s
-            count = count + 1
-    for j in range(steps // 4 * 4, row, 4):
-        rest = ld(E, i * row + j, Quad)
-        for e in range(count):
-            k = w.pivot_row[w.listed[e]]
-            rest = rest - ld(E, k * row + j, Quad) * ld(w.waiting, i * width + k)
-        st(E, i * row + j, rest)
-
-
-@kernel
-def forward(w, m, steps, alone):
-    """What elimination makes of `right`."""
-    x, width = w.right, padded(m)
-    for s in range(steps):
-        i = w.pivot_row[s]
-        y = ld(x, i) * w.inverse_pivot[s]
-        if s >= alone:
-            for k in range(0, width, 4):
-                st(x, k, ld(x, k, Quad) - ld(w.factors, s * width + k, Quad) * y)
-        st(x, i, y)
-    for t in range(alone):
-        i = w.pivot_row[t]
-        st(x, i, ld(x, i) - dot(tail(w.waiting, i * width), x, width))
-
-
-@kernel
-def backward(w, m, steps, alone):
-    """Multipliers of A x = b, by those of the eliminated rows, in `right`."""
-    y, width = w.right, padded(m)
-    for t in range(alone):
-        i = w.pivot_row[t]
-        factor = ld(y, i)
-        for k in range(0, width, 4):
-            st(y, k, ld(y, k, Quad) - ld(w.waiting, i * width + k, Quad) * factor)
-    for s in range(steps - 1, -1, -1):
-        i = w.pivot_row[s]
-        rest = ld(y, i)
-        if s >= alone:
-            rest = rest - dot(tail(w.factors, s * width), y, width)
-        st(y, i, rest * w.inverse_pivot[s])
-
-
-@kernel
-def keep_rows(w, n, m, unbounded, steps, first, lower, upper):
+def keep_rows(w, n, m, lonely, alone, unbounded, steps, first, lower, upper):
     """Rows of the reduced program: variables with bounds that were taken, and rows that are left, unless they are zero. How
     many of all, and of the first sort; and how many operations all rows have seen."""
     E, row, o, rows, cleared = w.eliminated, stride(n), zero(w.eliminated), 0, 0
-    for s in range(unbounded, steps):
+    for s in range(lonely, steps):
+        if s < alone or s >= unbounded:
+            w.ended[rows] = s
+            rows = rows + 1
+    for r in range(rows):
+        s = w.ended[r]
         i, v = w.pivot_row[s], w.order[s]
         for j in range(first):
-            st(w.general, rows * first + j, -ld(E, i * row + steps + j) if j < n - steps else o)
+            st(w.general, r * first + j, -ld(E, i * row + steps + j) if j < n - steps else o)
         there = ld(E, i * row + n)
         low, high = ld(lower, v), ld(upper, v)
-        w.lower[first + rows] = select(less(-ENDLESS, low), low - there, low)
-        w.upper[first + rows], w.give[first + rows] = select(less(high, ENDLESS), high - there, high), o
-        rows = rows + 1
+        w.lower[first + r] = select(less(-ENDLESS, low), low - there, low)
+        w.upper[first + r], w.give[first + r] = select(less(high, ENDLESS), high - there, high), o
     taken = rows + 0
     for i in range(m):
         if w.taken[i] < 0:

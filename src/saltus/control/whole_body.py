@@ -28,7 +28,8 @@ from saltus.control.cholesky import dot as dot_quads
 from saltus.control.cholesky import padded
 from saltus.control.cones import NOTHING
 from saltus.control.control_tables import CONTROL_TABLES
-from saltus.control.interior_point import COST, LINEAR, PROGRAM, find_unit, minimise, vector
+from saltus.control.interior_point import minimise
+from saltus.control.interior_program import COST, LINEAR, PROGRAM, find_unit, vector
 from saltus.control.quadratic_program import DEADLINE, EMPTY, MAX_ITERATIONS, SOLVED
 from saltus.control.response import RESPONSES, hold, respond, stack
 from saltus.control.task_rows import ROWS, fill_tasks, first_origin
