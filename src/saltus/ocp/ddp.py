@@ -55,7 +55,8 @@ class RiccatiSolver(Solver):
     def compute_direction(self, recalculate: bool = True) -> Any:
         """See Solver; gains are in `direction`."""
         if recalculate or self.expansion is None:
-            self.expansion = self.problem.calc_diff(self.xs, self.us, self.expansion)
+            known = {} if self.iterate.values is None else {"values": self.iterate.values}
+            self.expansion = self.problem.calc_diff(self.xs, self.us, self.expansion, **known)
         self.direction = Direction(*self.backward())
         nodes = self.direction.report[..., 4].astype(int)
         if (self.running & (nodes >= 0)).any():

@@ -28,12 +28,15 @@ class FDDP(RiccatiSolver):
     def improvements(self, trial: Trial, sound: Any) -> Array:
         """(2, A, ...), see above: it depends on where candidates are."""
         found = self.outcome()
-        dv = np.zeros(trial.costs.shape)
-        if not np.all(self.iterate.feasible):
+        d = np.empty((2, *trial.costs.shape))
+        d[0], d[1] = found.report[..., 2], found.report[..., 3]
+        if not self.iterate.feasible.all():
             there = np.where(sound[..., None, None], trial.xs, self.xs)
             back = self.problem.difference(there, np.broadcast_to(self.xs, there.shape))
-            dv -= np.einsum("...ti,a...ti->a...", found.Vf, back)
-        return np.stack([found.report[..., 2] + dv, found.report[..., 3] - 2 * dv])
+            dv = np.einsum("...ti,a...ti->a...", found.Vf, back)
+            d[0] -= dv
+            d[1] += 2 * dv
+        return d
 
     def acceptable(self, d: Array, expected: Array, gained: Array) -> Any:
         options = self.options

@@ -8,12 +8,13 @@ step lengths a at once, as lanes of a packet, and makes of the same kernels what
 
 | kernel | what it does |
 |---|---|
-| `step(tree, x, u, data, w, next)` | writes f(x, u) into `next` from place 0 on; returns the cost |
+| `step(tree, t, x, u, data, w, next, kept)` | writes f(x, u) into `next` from place 0 on; returns the cost |
 | `final(tree, x, data, w)` | returns the cost of the terminal node |
 | `integrate(tree, x, dx, w, there)` | writes x (+) dx; `there` may be `x` |
 | `difference(tree, a, b, w, dx)` | writes b (-) a |
 
 `data` is the row of a node, `od` numbers: references, weights, masks of contacts. x, u, dx, next are arrays from place 0 on.
+`kept`: arrays of all nodes, of which `step` writes those of node t: what derivatives need again (`KEPT`); or None.
 What lanes do may not depend on the node but through `data`: in `calc`, lanes are nodes. Sizes are those of horizon.py, which
 the tables bring along (`HORIZON`, or a part of the same sizes).
 
@@ -38,6 +39,16 @@ FORWARD = {
 }  # fmt: skip
 """Inputs of a forward kernel. `bounds`: lower and upper ones of controls, up to 1e30."""
 
+KEPT = {"a": "op nv", "forces": "op nm"}
+"""What rollouts of robots answer beside; 0 at the last node."""
+
+
+class Motion(NamedTuple):
+    """Accelerations (jumps, at impacts) and forces (impulses) of rollouts."""
+
+    a: Array  # (..., T + 1, nv)
+    forces: Array  # (..., T + 1, nm)
+
 
 class Node(NamedTuple):
     """What one node does; see above."""
@@ -60,7 +71,7 @@ class NodeAlgorithms(NamedTuple):
     difference: Algorithm
     """(a, b) -> b (-) a"""
     forward: Algorithm
-    """What `FORWARD` lists -> xs, us, cost"""
+    """What `FORWARD` lists -> xs, us, cost, and what `KEPT` lists"""
 
 
 @kernel
@@ -90,24 +101,31 @@ def roll_out(
     batch = np.broadcast_shapes(xs.shape[:-2], x0.shape[:-1], data.shape[:-2])
     lengths = np.asarray(lengths, float)
     if len(lengths) == 1:
-        xs_try, us_try, cost = algorithm.call(model, (*inputs, lengths, bounds, data))
-        return Trial(xs_try[None], us_try[None], cost[None, ..., 0])
-    spread = lengths.reshape(-1, *(1,) * len(batch), 1)
-    xs_try, us_try, cost = algorithm.call(model, (*inputs, spread, bounds, data))
-    return Trial(xs_try, us_try, cost[..., 0])
+        found = [array[None] for array in algorithm.call(model, (*inputs, lengths, bounds, data))]
+    else:
+        spread = lengths.reshape(-1, *(1,) * len(batch), 1)
+        found = algorithm.call(model, (*inputs, spread, bounds, data))
+    xs_try, us_try, cost, *kept = found
+    return Trial(xs_try, us_try, cost[..., 0], Motion(*kept) if kept else None)
 
 
 def node_algorithms(
-    name: str, tables: Tables, node: Node, work: Layout | None = None, inverts_inertia: bool = False
+    name: str,
+    tables: Tables,
+    node: Node,
+    work: Layout | None = None,
+    inverts_inertia: bool = False,
+    keeps: bool = False,
 ) -> NodeAlgorithms:
-    """All algorithms of a problem, by the kernels of a node; `work` is the workspace that these use."""
+    """All algorithms of a problem, by the kernels of a node; `work` is the workspace that these use; `keeps`: what `KEPT`
+    lists."""
     step, final, integrate, difference = node
     layout = Layout(one={}) if work is None else work
     rolling = layout.extended(orx={"state_": None}, orn={"tangent_": None}, oru={"control_": None})
 
     @kernel
     def step_node(tree, x, u, data, w, next, cost):
-        st(cost, 0, step(tree, x, u, data, w, next))
+        st(cost, 0, step(tree, 0, x, u, data, w, next, None))
 
     @kernel
     def final_node(tree, x, data, w, cost):
@@ -122,7 +140,7 @@ def node_algorithms(
         difference(tree, a, b, w, dx)
 
     @kernel
-    def forward(tree, x0, xs, us, gaps, K, k, length, bounds, data, w, xs_try, us_try, cost):
+    def roll(tree, x0, xs, us, gaps, K, k, length, bounds, data, w, xs_try, us_try, cost, kept):
         nx, n, m, last = tree.ox, tree.on, tree.ou, tree.ot
         dx, u, x = tail(w.tangent_, 0), tail(w.control_, 0), tail(w.state_, 0)
         a = ld(length, 0)
@@ -139,12 +157,24 @@ def node_algorithms(
                 to = ld(us, place) - a * ld(k, place) - product_of_row(K, place * n, dx, n)
                 u[i] = minimum(maximum(to, ld(bounds, i)), ld(bounds, m + i))
             copy(u, 0, us_try, t * m, m)
-            sum_of_costs = sum_of_costs + step(tree, here, u, tail(data, t * tree.od), w, x)
+            sum_of_costs = sum_of_costs + step(tree, t, here, u, tail(data, t * tree.od), w, x, kept)
         end = tail(xs_try, last * nx)
         for i in range(n):
             dx[i] = ld(gaps, last * n + i) * (a - 1.0)
         integrate(tree, x, dx, w, end)
         st(cost, 0, sum_of_costs + final(tree, end, tail(data, last * tree.od), w))
+
+    @kernel
+    def forward(tree, x0, xs, us, gaps, K, k, length, bounds, data, w, xs_try, us_try, cost):
+        roll(tree, x0, xs, us, gaps, K, k, length, bounds, data, w, xs_try, us_try, cost, None)
+
+    @kernel
+    def forward_keeping(tree, x0, xs, us, gaps, K, k, length, bounds, data, w, xs_try, us_try, cost, a, forces):
+        roll(tree, x0, xs, us, gaps, K, k, length, bounds, data, w, xs_try, us_try, cost, (a, forces))
+        for i in range(tree.nv):
+            a[tree.ot * tree.nv + i] = zero(x0)
+        for r in range(tree.nm):
+            forces[tree.ot * tree.nm + r] = zero(x0)
 
     def declared(made: Any, suffix: str, inputs: dict[str, str], outputs: dict[str, str], work: Layout) -> Algorithm:
         made.__name__ = f"{name}_{suffix}"
@@ -155,5 +185,8 @@ def node_algorithms(
         declared(final_node, "final", {"x": "ox", "data": "od"}, {"cost": "1"}, layout),
         declared(integrate_node, "integrate", {"x": "ox", "dx": "on"}, {"there": "ox"}, layout),
         declared(difference_node, "difference", {"a": "ox", "b": "ox"}, {"dx": "on"}, layout),
-        declared(forward, "forward", FORWARD, {"xs_try": "op ox", "us_try": "ot ou", "cost": "1"}, rolling),
-    )
+        declared(
+            forward_keeping if keeps else forward, "forward", FORWARD,
+            {"xs_try": "op ox", "us_try": "ot ou", "cost": "1"} | (KEPT if keeps else {}), rolling,
+        ),
+    )  # fmt: skip

@@ -28,7 +28,7 @@ def bilinear(x, M, y, rows, columns):
 
 
 @kernel
-def step(tree, x, u, data, w, next):
+def step(tree, t, x, u, data, w, next, kept):
     n, m = tree.ox, tree.ou
     B, f = tail(data, n * n), tail(data, n * n + n * m)
     for i in range(n):

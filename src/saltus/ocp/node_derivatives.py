@@ -145,7 +145,7 @@ EXPAND = Tables([TREE, CONSTRAINTS, MOVERS, INFLUENCES, TERMS], CONFIGURATIONS, 
 
 @declare(
     EXPAND,
-    inputs={"q": "nq", "v": "nv", "u": "nact", "a": "nv", "forces": "nm", "data": "ndata"},
+    inputs={"x": "nx", "u": "nact", "a": "nv", "forces": "nm", "data": "ndata"},
     outputs={
         "Fx": "ndx ndx", "Fu": "ndx nact", "Lx": "ndx", "Lu": "nact", "Lxx": "ndx ndx", "Lxu": "ndx nact",
         "Luu": "nact nact", "turned": "nturn", "pushed": "nturn",
@@ -155,8 +155,9 @@ EXPAND = Tables([TREE, CONSTRAINTS, MOVERS, INFLUENCES, TERMS], CONFIGURATIONS, 
     double_only=True,
     sloped=False,
 )  # fmt: skip
-def _expand_nodes(tree, q, v, u, a, forces, data, w, Fx, Fu, Lx, Lu, Lxx, Lxu, Luu, turned, pushed):
+def _expand_nodes(tree, x, u, a, forces, data, w, Fx, Fu, Lx, Lu, Lxx, Lxu, Luu, turned, pushed):
     n, nu, nall = tree.ndx, tree.nact, tree.nall
+    q, v = tail(x, 0), tail(x, tree.nq)
     differentiate_motion(tree, q, v, a, forces, data, w)
     fill_dynamics(tree, v, a, data, w, Fx, Fu, turned, pushed)
     collect_for_terms(tree, q, w)

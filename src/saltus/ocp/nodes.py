@@ -178,9 +178,13 @@ def make_step(advance: Callable[..., Any]) -> Callable[..., Any]:
     """The same as forward.py wants it."""
 
     @kernel
-    def step(tree, x, u, data, w, next):
+    def step(tree, t, x, u, data, w, next, kept):
         v, next_v = tail(x, tree.nq), tail(next, tree.nq)
-        return advance(tree, x, v, u, data, w, next, next_v, w.a_, w.forces_, w.report_)
+        if kept is None:
+            return advance(tree, x, v, u, data, w, next, next_v, w.a_, w.forces_, w.report_)
+        a, forces = kept
+        a, forces = tail(a, t * tree.nv), tail(forces, t * tree.nm)
+        return advance(tree, x, v, u, data, w, next, next_v, a, forces, w.report_)
 
     return step
 

@@ -72,6 +72,8 @@ class Trial(NamedTuple):
     """(A, ..., T, nu)"""
     costs: Array
     """(A, ...); not finite if the rollout is lost."""
+    values: Any = None
+    """What else rollouts know, a named tuple of arrays (A, ...): `calc_diff` is given back that of the candidate."""
 
 
 class OptimalControlProblem(Protocol):
@@ -105,7 +107,7 @@ class OptimalControlProblem(Protocol):
     def calc(self, xs: Array, us: Array) -> Values: ...
 
     def calc_diff(self, xs: Array, us: Array, out: Expansion | None = None) -> Expansion:
-        """`out`: an earlier result, whose memory this one may take."""
+        """`out`: an earlier result, whose memory this one may take. If its trials have values, it also takes `values`."""
 
     def forward(
         self, xs: Array, us: Array, gaps: Array, K: Array, k: Array, lengths: Array, bounded: Any = False

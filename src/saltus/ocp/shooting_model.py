@@ -49,7 +49,7 @@ def robot_algorithms(method: str, own: tuple[Any, ...] = (), rk4: bool = False) 
     known = len(ALGORITHMS)
     kernels = node_kernels(method, tuple(enumerate(own)), rk4, ROBOT_HORIZON)
     node = Node(kernels.step, kernels.final, integrate_state, difference_state)
-    made = node_algorithms(f"robot_{method}{'_rk4' * rk4}", kernels.tables, node, kernels.work, inverts_inertia=True)
+    made = node_algorithms(f"robot_{method}{'_rk4' * rk4}", kernels.tables, node, kernels.work, True, keeps=True)
     ALGORITHMS[known:] = [kernels.calc, made.forward] if method == METHOD and not own and not rk4 else []
     return kernels, made
 

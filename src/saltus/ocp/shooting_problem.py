@@ -31,7 +31,7 @@ from saltus.model.model import Model
 from saltus.model.motors import checked_motors, motors_of
 from saltus.model.tree import angles
 from saltus.ocp.culprits import explained, refuse_bad_data, term_to_blame
-from saltus.ocp.forward import roll_out
+from saltus.ocp.forward import Motion, roll_out
 from saltus.ocp.node_derivatives import _expand_nodes
 from saltus.ocp.own_terms import Nodes, OwnTerms
 from saltus.ocp.phases import ImpactPhase, Phase, Placed, listed, spans_of, terms_of, unique
@@ -64,6 +64,20 @@ class NodeExpansion(Expansion):
     """The derivatives, and the memory that they are in, that of the last node's controls included."""
 
     whole: tuple[Array, ...]
+
+    def __reduce__(self) -> Any:
+        assert self.euler is not None
+        return running, (self.whole, self.euler.blocks, self.euler.h, self.euler.steps)  # views of it are, again
+
+
+def running(whole: tuple[Array, ...], turns: tuple[tuple[int, int], ...], h: Array, steps: Array) -> NodeExpansion:
+    """That of nodes but for the last one's controls."""
+    Fx, Fu, Lx, Lu, Lxx, Lxu, Luu, turned, pushed = whole
+    here = (..., slice(None, -1), slice(None))
+    euler = EulerSteps(turns, turned[here], pushed[here], h, steps)
+    answer = NodeExpansion(Fx[*here, :], Fu[*here, :], Lx, Lu[here], Lxx, Lxu[*here, :], Luu[*here, :], euler)
+    answer.whole = whole
+    return answer
 
 
 class TermValues(NamedTuple):
@@ -216,7 +230,7 @@ class ShootingProblem:
             if not 0.0 <= step < np.inf:
                 raise ModelError(f"node {t}: dt is {step}, expected a positive time, or 0 at an impact")
         self.dynamics, self.model, self.method = dynamics, dynamics.model, solver_of(dynamics)
-        self.state, self.angles = MultibodyState(self.model), [joint.iq for joint in angles(self.model)]
+        self.state, self.angles = MultibodyState(self.model), places([joint.iq for joint in angles(self.model)])
         motors = motors_of(self.model) if motors is None else checked_motors(self.model, motors, "ShootingProblem")
         self.terms = TermSet(dynamics, terms, motors)
         self.problem = ShootingModel(dynamics, self.terms, self.T)
@@ -375,11 +389,14 @@ class ShootingProblem:
         return self.state.integrate(x, dx)
 
     def difference(self, a: Array, b: Array) -> Array:
-        """b (-) a"""
-        return self.state.difference(a, b)
+        """b (-) a, for states that solvers have: unlike `state.difference` it asks nobody whether they are valid."""
+        shape = np.broadcast_shapes(a.shape, b.shape)
+        flat = (np.ascontiguousarray(np.broadcast_to(x, shape)).reshape(-1, self.nx) for x in (a, b))  # the short way
+        found: Array = self.algorithms.difference.call(self.problem, tuple(flat))
+        return found.reshape(*shape[:-1], self.ndx)
 
-    def _split(self, xs: Array, us: Array) -> tuple[Array, Array, Array]:
-        """q, v and controls of all nodes; those of the last are zero."""
+    def _whole(self, xs: Array, us: Array) -> tuple[Array, Array]:
+        """States and controls of all nodes; those of the last are zero."""
         xs, us = (real_numbers(x, name).astype(float, copy=False) for x, name in ((xs, "xs"), (us, "us")))
         for name, array, shape in (("xs", xs, (self.T + 1, self.nx)), ("us", us, (self.T, self.nu))):
             if array.shape[-2:] != shape:
@@ -388,8 +405,13 @@ class ShootingProblem:
                 )
         padded = np.zeros((*us.shape[:-2], self.T + 1, self.nu))
         padded[..., :-1, :] = us
+        return xs, padded
+
+    def _split(self, xs: Array, us: Array) -> tuple[Array, Array, Array]:
+        """The same in three: q, v, u."""
+        xs, us = self._whole(xs, us)
         # In one piece each: such arrays go the short way into kernels.
-        return np.ascontiguousarray(xs[..., : self.nq]), np.ascontiguousarray(xs[..., self.nq :]), padded
+        return np.ascontiguousarray(xs[..., : self.nq]), np.ascontiguousarray(xs[..., self.nq :]), us
 
     def calc_nodes(self, xs: Array, us: Array) -> NodeValues:
         """All nodes, as one batch, with accelerations and forces."""
@@ -422,31 +444,32 @@ class ShootingProblem:
         return TermValues(rows, {name: costs[..., k] for k, name in enumerate(self.terms.places)})
 
     def calc_diff(
-        self, xs: Array, us: Array, out: Expansion | None = None, values: NodeValues | None = None
+        self, xs: Array, us: Array, out: Expansion | None = None, values: NodeValues | Motion | None = None
     ) -> NodeExpansion:
         """The derivatives of all nodes.
 
-        out: an earlier result, whose memory this one takes. values: of `calc_nodes` at the same place, if they are at hand.
+        out: an earlier result, whose memory this one takes.
+        values: of `calc_nodes` or a rollout at the same place, if they are at hand.
         """
         values = self.calc_nodes(xs, us) if values is None else values
-        q, v, u = self._split(xs, us)
-        lead = np.broadcast_shapes(q.shape[:-1], self.data.shape[:-1])
-        memory = out.whole if isinstance(out, NodeExpansion) and out.Lx.shape[:-1] == lead else None
-        found = _expand_nodes.call(self.problem, (q, v, u, values.a, values.forces, self.data), memory)
-        if self.own:
-            self.own.expand(Nodes(q, v, u), *found[2:7])
-        if self.rk4:
-            self._chain(Nodes(q, v, u), found)
-        Fx, Fu, Lx, Lu, Lxx, Lxu, Luu, turned, pushed = found
-        steps = (self.controlled * (not self.rk4)).astype(np.int32)
-        running = (..., slice(None, -1), slice(None))
-        h = np.ascontiguousarray(self.dt[..., :-1])
-        euler = EulerSteps(tuple(self.terms.turns), turned[running], pushed[running], h, steps)
-        answer = NodeExpansion(
-            Fx[*running, :], Fu[*running, :], Lx, Lu[running], Lxx, Lxu[*running, :], Luu[*running, :], euler
-        )
-        answer.whole = found
-        return answer
+        xs, u = self._whole(xs, us)
+        lead = np.broadcast_shapes(xs.shape[:-1], self.data.shape[:-1])
+        old = out if isinstance(out, NodeExpansion) and out.Lx.shape[:-1] == lead else None
+        inputs = xs, u, values.a, values.forces, self.data
+        found = _expand_nodes.call(self.problem, inputs, None if old is None else old.whole)
+        if self.own or self.rk4:
+            nodes = Nodes(xs[..., : self.nq], xs[..., self.nq :], u)
+            if self.own:
+                self.own.expand(nodes, *found[2:7])
+            if self.rk4:
+                self._chain(nodes, found)
+        if old is None:
+            h, steps = np.empty((*lead[:-1], self.T)), np.empty(self.T, np.int32)
+            old = running(found, tuple(self.terms.turns), h, steps)
+        assert old.euler is not None
+        np.copyto(old.euler.h, self.dt[..., :-1])
+        np.copyto(old.euler.steps, self.controlled * (not self.rk4), casting="unsafe")
+        return old
 
     def _chain(self, nodes: Nodes, found: tuple[Array, ...]) -> None:
         """In the places of nodes that are steps of RK4, their derivatives."""
@@ -456,7 +479,7 @@ class ShootingProblem:
         def stage_at(y: Array) -> Stage:
             q, v = y[..., : self.nq], y[..., self.nq :]
             _, _, _, a, forces, _ = self.stages.call(self.problem, (q, v, nodes.u, self.data))
-            at = _expand_nodes.call(self.problem, (q, v, nodes.u, a, forces, stages))
+            at = _expand_nodes.call(self.problem, (y, nodes.u, a, forces, stages))
             if self.own:
                 self.own.expand(Nodes(q, v, nodes.u), *at[2:7])
             return Stage(np.concatenate([v, a], axis=-1), *at[:7])
@@ -512,6 +535,12 @@ class ShootingProblem:
         u = np.linalg.pinv(push, rcond=RANK) @ gravity(self.model, q)[..., None]
         held: Array = u[..., : self.nu, 0] * self.controlled[:, None]
         return held
+
+
+def places(numbers: list[int]) -> list[int] | slice:
+    """As an index: a slice, which costs less, if they follow one another."""
+    one_by_one = numbers and numbers == list(range(numbers[0], numbers[-1] + 1))
+    return slice(numbers[0], numbers[-1] + 1) if one_by_one else numbers
 
 
 def restored(cls: Any, arguments: Any, data: Array, lower: Array, upper: Array) -> ShootingProblem:

@@ -81,6 +81,8 @@ class Iterate(NamedTuple):
     feasible: Any
     """Whether there are no gaps, and whether there were none before."""
     was_feasible: Any
+    values: Any = None
+    """What the rollout that led here knows beside (problem.py), if all of it comes from one."""
 
 
 class Direction(NamedTuple):
@@ -359,54 +361,59 @@ class Solver:
 
     def search(self) -> bool:
         """The line search; whether somebody has moved."""
-        lengths = np.array(self.options.lengths)
-        left = self.running.copy()
-        moved = np.zeros(self.batch, bool)
-        starts = [*range(self.alone), *range(self.alone, len(lengths), self.chunk)]
-        for start, stop in pairwise([*starts, len(lengths)]):
-            some = lengths[start:stop]
-            trial = self.trial = self.roll(some)
-            sound = np.isfinite(trial.costs) & (trial.costs < HUGE) & (np.abs(trial.xs).max((-1, -2)) < HUGE)
-            a = some.reshape(-1, *(1,) * len(self.batch))
+        left = self.running
+        moved = np.zeros(self.batch, bool)[()]
+        starts = [*range(self.alone), *range(self.alone, len(self.options.lengths), self.chunk)]
+        for start, stop in pairwise([*starts, len(self.options.lengths)]):
+            lengths = np.array(self.options.lengths[start:stop])
+            trial = self.trial = self.roll(lengths)
+            sound = (np.abs(trial.costs) < HUGE) & (np.abs(trial.xs).max((-1, -2)) < HUGE)
+            a = lengths.reshape(-1, *(1,) * len(self.batch))
             d = self.improvements(trial, sound)
             expected = a * (d[0] + 0.5 * a * d[1])
-            with np.errstate(invalid="ignore"):
-                gained = self.cost - trial.costs
+            gained = self.cost - trial.costs  # not finite where it is not sound
             good = sound & left & self.acceptable(d, expected, gained)
-            any_sound = sound.any(0)
-            first, last = good.argmax(0), len(some) - 1 - sound[::-1].argmax(0)
-            taken = good.any(0)
-            chosen = np.where(taken, first, last)
-
-            def pick(array: Array, axis: int = 0, chosen: Any = chosen) -> Array:
-                if not self.batch:
-                    return np.asarray(array[(slice(None),) * axis + (chosen,)])
-                index = chosen.reshape(
-                    (1,) * axis + (1, *self.batch) + (1,) * (array.ndim - axis - 1 - len(self.batch))
-                )
-                return np.take_along_axis(array, index, axis).squeeze(axis)
-
-            seen = left & any_sound
-            self.d = np.where(seen, pick(d, 1), self.d)
-            self.gained = np.where(seen, pick(gained), self.gained)
-            self.expected = np.where(seen, pick(expected), self.expected)
-            self.length = np.where(left, np.where(taken, some[first], some[-1]), self.length)
+            taken, seen = good.any(0), left & sound.any(0)
+            first, last = good.argmax(0), len(lengths) - 1 - sound[::-1].argmax(0)
+            pick = self.picker(choose(taken, first, last))
+            self.d = choose(seen, pick(d, 1), self.d, 1)
+            self.gained = choose(seen, pick(gained), self.gained)
+            self.expected = choose(seen, pick(expected), self.expected)
+            self.length = choose(left, choose(taken, lengths[first], lengths[-1]), self.length)
             if taken.any():
-                moved |= taken
-                old = self.iterate
-                gaps, feasible = self.advance(some[first], trial)
-                self.iterate = Iterate(
-                    choose(taken, pick(trial.xs), old.xs),
-                    choose(taken, pick(trial.us), old.us),
-                    choose(taken, gaps, old.gaps),
-                    np.where(taken, pick(trial.costs), old.cost),
-                    np.where(taken, feasible, old.feasible),
-                    np.where(taken, old.feasible, old.was_feasible),
-                )
-            left &= ~taken
+                moved = moved | taken
+                self.move(taken, lengths[first], trial, pick)
+            left = left & ~taken
             if not left.any():
                 break
         return bool(moved.any())
+
+    def picker(self, chosen: Any) -> Callable[..., Array]:
+        """Of arrays over candidates (A, ...), those that are `chosen` (...)."""
+
+        def pick(array: Array, axis: int = 0) -> Array:
+            if not self.batch:
+                return np.asarray(array[(slice(None),) * axis + (chosen,)])
+            index = chosen.reshape((1,) * axis + (1, *self.batch) + (1,) * (array.ndim - axis - 1 - len(self.batch)))
+            return np.take_along_axis(array, index, axis).squeeze(axis)
+
+        return pick
+
+    def move(self, taken: Any, lengths: Any, trial: Trial, pick: Callable[..., Array]) -> None:
+        """Where steps are `taken`, the iterate is the candidate that was picked."""
+        old = self.iterate
+        gaps, feasible = self.advance(lengths, trial)
+        self.iterate = Iterate(
+            choose(taken, pick(trial.xs), old.xs),
+            choose(taken, pick(trial.us), old.us),
+            choose(taken, gaps, old.gaps),
+            choose(taken, pick(trial.costs), old.cost),
+            choose(taken, feasible, old.feasible),
+            choose(taken, old.feasible, old.was_feasible),
+            None
+            if trial.values is None or not taken.all()
+            else type(trial.values)(*(pick(array) for array in trial.values)),
+        )
 
     def set_aside(self, expansion: Expansion) -> Any:
         """Problems whose derivatives are not finite are done, and get others. (...) the node to blame, or -1."""
@@ -429,14 +436,17 @@ class Solver:
         self.end(short & (self.preg >= options.reg_max), OCPStatus.REGULARISATION)
 
     def regularise(self, where: Any, factor: float) -> None:
-        least, most = self.options.reg_min, self.options.reg_max
-        self.preg = self.dreg = np.where(where, np.clip(self.preg * factor, least, most), self.preg)
+        if where.any():
+            bounded = np.minimum(np.maximum(self.preg * factor, self.options.reg_min), self.options.reg_max)
+            self.preg = self.dreg = choose(where, bounded, self.preg)
 
     def end(self, who: Any, status: OCPStatus, nodes: Any = -1) -> None:
         """These problems are done, and which nodes are to blame."""
-        self.statuses = np.where(who & self.running, int(status), self.statuses)
-        self.culprits = np.where(who & self.running, nodes, self.culprits)
-        self.running = self.running & ~who
+        who = who & self.running
+        if who.any():
+            self.statuses = np.where(who, int(status), self.statuses)
+            self.culprits = np.where(who, nodes, self.culprits)
+            self.running = self.running & ~who
 
     def print_line(self, row: tuple[Any, ...]) -> None:
         if self.iteration % 10 == 0:
@@ -531,6 +541,8 @@ def refuse_bad_bounds(solver: Solver) -> None:
         raise ValueError(f"{name}: u_lower lies above u_upper, first at control {wrong[0]}")
 
 
-def choose(mask: Any, new: Array, old: Array) -> Array:
-    """Problem by problem."""
-    return np.where(mask.reshape(mask.shape + (1,) * (new.ndim - mask.ndim)), new, old)
+def choose(mask: Any, new: Any, old: Any, axis: int = 0) -> Any:
+    """Problem by problem, whose axes begin at `axis`."""
+    if mask.ndim == 0:
+        return new if mask else old
+    return np.where(mask.reshape(mask.shape + (1,) * (new.ndim - mask.ndim - axis)), new, old)

@@ -24,7 +24,7 @@ def final(tree, x, data, w):
 
 
 @kernel
-def step(tree, x, u, data, w, next):
+def step(tree, t, x, u, data, w, next, kept):
     h, weight = ld(data, 0), ld(data, 2)
     s, c = sincos(ld(x, 2))
     cost = final(tree, x, data, w) + 0.5 * weight * weight * (ld(u, 0) * ld(u, 0) + ld(u, 1) * ld(u, 1))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -89,9 +90,19 @@ class VectorProblem:
 
 def control_bounds(problem: Any, bounded: Any) -> Array:
     """(..., 2, nu) of numbers, for problems whose bounds hold or not (...)."""
-    none = np.outer([-FREE, FREE], np.ones(problem.nu))
+    none = free_controls(problem.nu)
+    if bounded is False:
+        return none
     own = np.clip(np.stack([problem.u_lower, problem.u_upper]), -FREE, FREE)
     return np.where(np.asarray(bounded)[..., None, None], own, none)
+
+
+@cache
+def free_controls(nu: int) -> Array:
+    """(2, nu)"""
+    bounds = np.outer([-FREE, FREE], np.ones(nu))
+    bounds.flags.writeable = False
+    return bounds
 
 
 def finite(values: ArrayLike, name: str) -> Array:
