@@ -97,12 +97,12 @@ def roll_out(
     algorithm: Algorithm, model: Any, inputs: tuple[Array, ...], lengths: Array, bounds: Array, data: Array
 ) -> Trial:
     """Rollouts for all `lengths` (A,); `inputs`: x0, xs, us, gaps, K, k. One length of one problem needs no packet."""
-    x0, xs = inputs[:2]
-    batch = np.broadcast_shapes(xs.shape[:-2], x0.shape[:-1], data.shape[:-2])
     lengths = np.asarray(lengths, float)
     if len(lengths) == 1:
         found = [array[None] for array in algorithm.call(model, (*inputs, lengths, bounds, data))]
     else:
+        x0, xs = inputs[:2]
+        batch = np.broadcast_shapes(xs.shape[:-2], x0.shape[:-1], data.shape[:-2])
         spread = lengths.reshape(-1, *(1,) * len(batch), 1)
         found = algorithm.call(model, (*inputs, spread, bounds, data))
     xs_try, us_try, cost, *kept = found

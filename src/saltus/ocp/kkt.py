@@ -105,18 +105,18 @@ class KKT(Solver):
         except ValueError:
             return np.full(self.batch, np.inf)
 
-    def improvements(self, trial: Trial, sound: Any) -> Array:
-        """(2, A, ...): -g'z and -z'Hz."""
+    def improvements(self, found: Trial, sound: Any) -> Array:
+        """(2, ...): -g'z and -z'Hz."""
         z = np.concatenate([self.dxs.reshape(*self.batch, -1), self.dus.reshape(*self.batch, -1)], -1)
         slope = -np.einsum("...i,...i->...", self.g, z)
         curve = -np.einsum("...i,...ij,...j->...", z, self.H, z)
-        return np.stack([np.broadcast_to(x, trial.costs.shape) for x in (slope, curve)])
+        return np.stack([slope, curve])
 
     def acceptable(self, d: Array, expected: Array, gained: Array) -> Any:
         options = self.options
         return (d[0] < options.th_grad) | ~self.iterate.feasible | (gained > options.th_acceptstep * expected)
 
-    def advance(self, length: Array, trial: Trial) -> tuple[Array, Any]:
+    def advance(self, length: Array, found: Trial) -> tuple[Array, Any]:
         """The true gaps of the candidates that are taken."""
         a = np.asarray(length)[..., None, None]
         xs, us = self.problem.integrate(self.xs, a * self.dxs), self.us + a * self.dus

@@ -453,7 +453,7 @@ class ShootingProblem:
         """
         values = self.calc_nodes(xs, us) if values is None else values
         xs, u = self._whole(xs, us)
-        lead = np.broadcast_shapes(xs.shape[:-1], self.data.shape[:-1])
+        lead = xs.shape[:-1] if self.data.ndim == 2 else np.broadcast_shapes(xs.shape[:-1], self.data.shape[:-1])
         old = out if isinstance(out, NodeExpansion) and out.Lx.shape[:-1] == lead else None
         inputs = xs, u, values.a, values.forces, self.data
         found = _expand_nodes.call(self.problem, inputs, None if old is None else old.whole)
@@ -503,7 +503,9 @@ class ShootingProblem:
             own = np.sum(self.own.costs_of_functions(Nodes(*self._split(*there))), axis=-1)
             trial = trial._replace(costs=trial.costs + own)
         turned = np.abs(trial.xs[..., self.angles]).max((-1, -2), initial=0.0)
-        return trial._replace(costs=np.where(turned < LARGEST_ANGLE, trial.costs, np.inf))
+        if not (turned < LARGEST_ANGLE).all():
+            trial.costs[~(turned < LARGEST_ANGLE)] = np.inf
+        return trial
 
     def blame(self, xs: Array, us: Array, node: int) -> str:
         """Which term of a node may be to blame if a solver fails there, at states (T + 1, nx) and controls (T, nu)."""

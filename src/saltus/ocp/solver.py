@@ -43,7 +43,7 @@ FEW = 10
 GAP = 1e-9
 """Smaller ones are not worth a word."""
 
-ALONE = 2
+ALONE = 4
 """So many step lengths of a single problem are tried one by one: most are good enough, and a packet takes four times as long
 as one rollout (measured)."""
 
@@ -224,15 +224,15 @@ class Solver:
         """Candidates for some step lengths."""
         raise NotImplementedError
 
-    def improvements(self, trial: Trial, sound: Any) -> Array:
-        """d (2, A, ...) for candidates; those that are not `sound` may hold anything."""
+    def improvements(self, found: Trial, sound: Any) -> Array:
+        """d (2, ...) for candidates; those that are not `sound` may hold anything."""
         raise NotImplementedError
 
     def acceptable(self, d: Array, expected: Array, gained: Array) -> Any:
-        """(A, ...) whether steps are good enough."""
+        """(...) whether steps are good enough."""
         raise NotImplementedError
 
-    def advance(self, length: Array, trial: Trial) -> tuple[Array, Any]:
+    def advance(self, length: Array, found: Trial) -> tuple[Array, Any]:
         """Gaps and feasibility after steps of these lengths (...)."""
         raise NotImplementedError
 
@@ -253,10 +253,8 @@ class Solver:
     def expected_improvement(self) -> Array:
         """d (2, ...): a step of length a improves the cost by a (d_0 + a d_1 / 2), to second order. Of FDDP, with the
         candidate of the last `try_step`."""
-        trial = (
-            self.trial if self.trial is not None else Trial(self.xs[None], self.us[None], np.asarray(self.cost)[None])
-        )
-        self.d = self.improvements(trial, np.ones(trial.costs.shape, bool))[:, -1]
+        found = Trial(self.xs, self.us, self.cost) if self.trial is None else candidate(self.trial, -1)
+        self.d = self.improvements(found, np.ones(self.batch, bool))
         return self.d
 
     def stopping_criteria(self) -> Any:
@@ -342,7 +340,7 @@ class Solver:
                 for callback in self.callbacks:
                     callback(self)
                 self.end(self.iterate.was_feasible & (self.stop < self.options.th_stop), OCPStatus.SOLVED)
-                if not self.running.any():
+                if not anyone(self.running):
                     break
         except KeyboardInterrupt:
             self.end(self.running, OCPStatus.INTERRUPTED)
@@ -353,67 +351,47 @@ class Solver:
         while True:
             nodes = self.compute_direction(recalculate)
             bad = self.running & (nodes >= 0)
-            if not bad.any():
-                return bool(self.running.any())
+            if not anyone(bad):
+                return anyone(self.running)
             recalculate = False
             self.regularise(bad, self.options.reg_incfactor)
             self.end(bad & (self.preg >= self.options.reg_max), OCPStatus.REGULARISATION, nodes)
 
     def search(self) -> bool:
         """The line search; whether somebody has moved."""
-        left = self.running
-        moved = np.zeros(self.batch, bool)[()]
-        starts = [*range(self.alone), *range(self.alone, len(self.options.lengths), self.chunk)]
-        for start, stop in pairwise([*starts, len(self.options.lengths)]):
-            lengths = np.array(self.options.lengths[start:stop])
-            trial = self.trial = self.roll(lengths)
-            sound = (np.abs(trial.costs) < HUGE) & (np.abs(trial.xs).max((-1, -2)) < HUGE)
-            a = lengths.reshape(-1, *(1,) * len(self.batch))
-            d = self.improvements(trial, sound)
-            expected = a * (d[0] + 0.5 * a * d[1])
-            gained = self.cost - trial.costs  # not finite where it is not sound
-            good = sound & left & self.acceptable(d, expected, gained)
-            taken, seen = good.any(0), left & sound.any(0)
-            first, last = good.argmax(0), len(lengths) - 1 - sound[::-1].argmax(0)
-            pick = self.picker(choose(taken, first, last))
-            self.d = choose(seen, pick(d, 1), self.d, 1)
-            self.gained = choose(seen, pick(gained), self.gained)
-            self.expected = choose(seen, pick(expected), self.expected)
-            self.length = choose(left, choose(taken, lengths[first], lengths[-1]), self.length)
-            if taken.any():
-                moved = moved | taken
-                self.move(taken, lengths[first], trial, pick)
-            left = left & ~taken
-            if not left.any():
-                break
-        return bool(moved.any())
+        left, lengths = self.running, self.options.lengths
+        starts = [*range(self.alone), *range(self.alone, len(lengths), self.chunk)]
+        for start, stop in pairwise([*starts, len(lengths)]):
+            self.trial = self.roll(np.array(lengths[start:stop]))
+            for n, length in enumerate(lengths[start:stop]):
+                left = left & ~self.take(candidate(self.trial, n), length, left)
+                if not anyone(left):
+                    return True
+        return anyone(self.running & ~left)
 
-    def picker(self, chosen: Any) -> Callable[..., Array]:
-        """Of arrays over candidates (A, ...), those that are `chosen` (...)."""
-
-        def pick(array: Array, axis: int = 0) -> Array:
-            if not self.batch:
-                return np.asarray(array[(slice(None),) * axis + (chosen,)])
-            index = chosen.reshape((1,) * axis + (1, *self.batch) + (1,) * (array.ndim - axis - 1 - len(self.batch)))
-            return np.take_along_axis(array, index, axis).squeeze(axis)
-
-        return pick
-
-    def move(self, taken: Any, lengths: Any, trial: Trial, pick: Callable[..., Array]) -> None:
-        """Where steps are `taken`, the iterate is the candidate that was picked."""
-        old = self.iterate
-        gaps, feasible = self.advance(lengths, trial)
-        self.iterate = Iterate(
-            choose(taken, pick(trial.xs), old.xs),
-            choose(taken, pick(trial.us), old.us),
-            choose(taken, gaps, old.gaps),
-            choose(taken, pick(trial.costs), old.cost),
-            choose(taken, feasible, old.feasible),
-            choose(taken, old.feasible, old.was_feasible),
-            None
-            if trial.values is None or not taken.all()
-            else type(trial.values)(*(pick(array) for array in trial.values)),
-        )
+    def take(self, found: Trial, length: float, left: Any) -> Any:
+        """Moves those that are `left` and whose candidate is good enough, and answers which."""
+        sound = (abs(found.costs) < HUGE) & (np.abs(found.xs).max((-1, -2)) < HUGE)
+        d = self.improvements(found, sound)
+        expected = length * (d[0] + 0.5 * length * d[1])
+        gained = self.cost - found.costs  # not finite where it is not sound
+        good, seen = sound & left & self.acceptable(d, expected, gained), sound & left
+        self.d = choose(seen, d, self.d, 1)
+        self.gained, self.expected = choose(seen, gained, self.gained), choose(seen, expected, self.expected)
+        self.length = choose(left, np.float64(length), self.length)
+        if anyone(good):
+            old = self.iterate
+            gaps, feasible = self.advance(self.length, found)
+            self.iterate = Iterate(
+                choose(good, found.xs, old.xs),
+                choose(good, found.us, old.us),
+                choose(good, gaps, old.gaps),
+                choose(good, found.costs, old.cost),
+                choose(good, feasible, old.feasible),
+                choose(good, old.feasible, old.was_feasible),
+                found.values if good.all() else None,
+            )
+        return good
 
     def set_aside(self, expansion: Expansion) -> Any:
         """Problems whose derivatives are not finite are done, and get others. (...) the node to blame, or -1."""
@@ -436,14 +414,14 @@ class Solver:
         self.end(short & (self.preg >= options.reg_max), OCPStatus.REGULARISATION)
 
     def regularise(self, where: Any, factor: float) -> None:
-        if where.any():
+        if anyone(where):
             bounded = np.minimum(np.maximum(self.preg * factor, self.options.reg_min), self.options.reg_max)
             self.preg = self.dreg = choose(where, bounded, self.preg)
 
     def end(self, who: Any, status: OCPStatus, nodes: Any = -1) -> None:
         """These problems are done, and which nodes are to blame."""
         who = who & self.running
-        if who.any():
+        if anyone(who):
             self.statuses = np.where(who, int(status), self.statuses)
             self.culprits = np.where(who, nodes, self.culprits)
             self.running = self.running & ~who
@@ -502,9 +480,10 @@ class Solver:
 
     def find_culprits(self) -> None:
         """Of problems that found no end: what costs most."""
-        self.stuck = (self.culprits < 0) & np.isin(self.statuses, (OCPStatus.MAX_ITERATIONS, OCPStatus.REGULARISATION))
-        asked = self.stuck & ((self.statuses == OCPStatus.REGULARISATION) | (self.counts >= FEW))
-        if asked.any():
+        rejected = self.statuses == int(OCPStatus.REGULARISATION)
+        self.stuck = (self.culprits < 0) & (rejected | (self.statuses == int(OCPStatus.MAX_ITERATIONS)))
+        asked = self.stuck & (rejected | (self.counts >= FEW))
+        if anyone(asked):
             costs = self.problem.calc(self.xs, self.us).costs
             self.culprits = np.where(asked, costs.argmax(-1), self.culprits)
 
@@ -539,6 +518,17 @@ def refuse_bad_bounds(solver: Solver) -> None:
     wrong = np.flatnonzero(~(lower <= upper))
     if len(wrong):
         raise ValueError(f"{name}: u_lower lies above u_upper, first at control {wrong[0]}")
+
+
+def candidate(trial: Trial, n: int) -> Trial:
+    """That of the n-th step length alone, without their axis."""
+    values = None if trial.values is None else type(trial.values)(*(array[n] for array in trial.values))
+    return Trial(trial.xs[n], trial.us[n], trial.costs[n], values)
+
+
+def anyone(mask: Any) -> bool:
+    """Whether it holds for some problem; of a single one, `any` would take its time."""
+    return bool(mask) if mask.ndim == 0 else bool(mask.any())
 
 
 def choose(mask: Any, new: Any, old: Any, axis: int = 0) -> Any:

@@ -108,8 +108,8 @@ def free_controls(nu: int) -> Array:
 def finite(values: ArrayLike, name: str) -> Array:
     """As an array of its own; or it says which number is not finite."""
     array = np.array(real_numbers(values, name), float)
-    wrong = np.argwhere(~np.isfinite(array))
-    if len(wrong):
-        place = tuple(wrong[0].tolist())
+    sound = np.isfinite(array)
+    if not sound.all():
+        place = tuple(np.argwhere(~sound)[0].tolist())
         raise ValueError(f"{name}[{', '.join(map(str, place))}] is {array[place]}, expected finite numbers")
     return array
