@@ -120,7 +120,7 @@ class KKT(Solver):
         """The true gaps of the candidates that are taken."""
         a = np.asarray(length)[..., None, None]
         xs, us = self.problem.integrate(self.xs, a * self.dxs), self.us + a * self.dus
-        gaps, _ = self.find_gaps(xs, us)
+        gaps, _, _ = self.find_gaps(xs, us)
         return gaps, np.abs(gaps).max((-1, -2)) < max(self.options.th_gaptol, ROUNDING)
 
     def stopping_criteria(self) -> Any:

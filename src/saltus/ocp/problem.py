@@ -33,6 +33,8 @@ class Values(NamedTuple):
     """(..., T, nx) the states that they lead to."""
     costs: Array
     """(..., T + 1)"""
+    values: Any = None
+    """What else is known, a named tuple of arrays: `calc_diff` may be given it back."""
 
 
 class EulerSteps(NamedTuple):
@@ -73,7 +75,7 @@ class Trial(NamedTuple):
     costs: Array
     """(A, ...); not finite if the rollout is lost."""
     values: Any = None
-    """What else rollouts know, a named tuple of arrays (A, ...): `calc_diff` is given back that of the candidate."""
+    """What else rollouts know, as `Values.values`, with the axis A in front."""
 
 
 class OptimalControlProblem(Protocol):

@@ -428,7 +428,7 @@ class ShootingProblem:
     def calc(self, xs: Array, us: Array) -> Values:
         """All nodes, as one batch."""
         found = self.calc_nodes(xs, us)
-        return Values(found.next, found.costs)
+        return Values(found.next, found.costs, Motion(found.a, found.forces))
 
     def term_values(self, xs: Array, us: Array, values: NodeValues | None = None) -> TermValues:
         """Residuals of all terms, and what each costs, at all nodes."""
@@ -464,11 +464,10 @@ class ShootingProblem:
             if self.rk4:
                 self._chain(nodes, found)
         if old is None:
-            h, steps = np.empty((*lead[:-1], self.T)), np.empty(self.T, np.int32)
-            old = running(found, tuple(self.terms.turns), h, steps)
+            steps = np.full(self.T, 0 if self.rk4 else 1, np.int32)  # impacts as well: they take no time
+            old = running(found, tuple(self.terms.turns), np.empty((*lead[:-1], self.T)), steps)
         assert old.euler is not None
         np.copyto(old.euler.h, self.dt[..., :-1])
-        np.copyto(old.euler.steps, self.controlled * (not self.rk4), casting="unsafe")
         return old
 
     def _chain(self, nodes: Nodes, found: tuple[Array, ...]) -> None:
