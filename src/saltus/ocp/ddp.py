@@ -60,8 +60,7 @@ class RiccatiSolver(Solver):
     def compute_direction(self, recalculate: bool = True) -> Any:
         """See Solver; gains are in `direction`."""
         if recalculate or self.expansion is None:
-            known = {} if self.iterate.values is None else {"values": self.iterate.values}
-            self.expansion = self.problem.calc_diff(self.xs, self.us, self.expansion, **known)
+            self.expansion = self.problem.calc_diff(self.xs, self.us, self.expansion, **self.known())
         self.direction = Direction(*self.backward())
         nodes = self.direction.report[..., 4].astype(int)
         failed = nodes >= 0
@@ -105,7 +104,12 @@ class RiccatiSolver(Solver):
     def roll(self, lengths: Array) -> Trial:
         """See Solver."""
         found = self.outcome()
-        return self.problem.forward(self.xs, self.us, self.gaps_to_keep(), found.K, found.k, lengths, self.bounded())
+        inputs = self.xs, self.us, self.gaps_to_keep(), found.K, found.k, lengths, self.bounded()
+        return self.problem.forward(*inputs, **self.known())
+
+    def known(self) -> dict[str, Any]:
+        """What the problem said of the iterate beside, for a problem that says so."""
+        return {} if self.iterate.values is None else {"values": self.iterate.values}
 
     def gaps_to_keep(self) -> Array:
         """Of which a rollout keeps 1 - a."""

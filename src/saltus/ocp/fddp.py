@@ -42,4 +42,6 @@ class FDDP(RiccatiSolver):
 
     def advance(self, length: Array, found: Trial) -> tuple[Array, Any]:
         old = self.iterate
+        if not anyone(~old.feasible):
+            return old.gaps, old.feasible
         return (1.0 - length)[..., None, None] * old.gaps, old.feasible | (length == 1)

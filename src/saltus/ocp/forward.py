@@ -12,9 +12,11 @@ step lengths a at once, as lanes of a packet, and makes of the same kernels what
 | `final(tree, x, data, w)` | returns the cost of the terminal node |
 | `integrate(tree, x, dx, w, there)` | writes x (+) dx; `there` may be `x` |
 | `difference(tree, a, b, w, dx)` | writes b (-) a |
+| `reach(tree, x)` | returns the largest number of a state, by what is too large for one |
 
 `data` is the row of a node, `od` numbers: references, weights, masks of contacts. x, u, dx, next are arrays from place 0 on.
-`kept`: arrays of all nodes, of which `step` writes those of node t: what derivatives need again (`KEPT`); or None.
+`kept`: None, or of all nodes what derivatives need again (`KEPT`), of which `step` writes that of node t, and the forces of
+contacts to start from. A rollout that leaves the states that there are is lost: it costs infinitely much.
 What lanes do may not depend on the node but through `data`: in `calc`, lanes are nodes. Sizes are those of horizon.py, which
 the tables bring along (`HORIZON`, or a part of the same sizes).
 
@@ -30,7 +32,25 @@ import numpy as np
 
 from saltus.arrays import Array
 from saltus.control.cholesky import total
-from saltus.kernel import Algorithm, Layout, Quad, Tables, declare, kernel, ld, maximum, minimum, quad, st, tail, zero
+from saltus.kernel import (
+    Algorithm,
+    Layout,
+    Quad,
+    Tables,
+    declare,
+    kernel,
+    largest,
+    ld,
+    less,
+    maximum,
+    minimum,
+    quad,
+    select,
+    st,
+    tail,
+    zero,
+)
+from saltus.ocp.box_qp import HUGE
 from saltus.ocp.problem import Trial
 
 FORWARD = {
@@ -40,7 +60,8 @@ FORWARD = {
 """Inputs of a forward kernel. `bounds`: lower and upper ones of controls, up to 1e30."""
 
 KEPT = {"a": "op nv", "forces": "op nm"}
-"""What rollouts of robots answer beside; 0 at the last node."""
+"""What rollouts of robots answer beside; 0 at the last node. They take forces as well, as a start: those of the iterate save
+one of three iterations of contact dynamics."""
 
 
 class Motion(NamedTuple):
@@ -57,6 +78,7 @@ class Node(NamedTuple):
     final: Callable[..., Any]
     integrate: Callable[..., Any]
     difference: Callable[..., Any]
+    reach: Callable[..., Any]
 
 
 class NodeAlgorithms(NamedTuple):
@@ -72,6 +94,17 @@ class NodeAlgorithms(NamedTuple):
     """(a, b) -> b (-) a"""
     forward: Algorithm
     """What `FORWARD` lists -> xs, us, cost, and what `KEPT` lists"""
+
+
+INFINITE = float("inf")
+
+
+@kernel
+def reach_of_vector(tree, x):
+    far = zero(x)
+    for i in range(tree.ox):
+        far = largest(far, ld(x, i))
+    return far * (1.0 / HUGE)
 
 
 @kernel
@@ -94,17 +127,17 @@ def copy(source, start, target, place, n):
 
 
 def roll_out(
-    algorithm: Algorithm, model: Any, inputs: tuple[Array, ...], lengths: Array, bounds: Array, data: Array
+    algorithm: Algorithm, model: Any, inputs: tuple[Array, ...], lengths: Array, *rest: Array
 ) -> Trial:
-    """Rollouts for all `lengths` (A,); `inputs`: x0, xs, us, gaps, K, k. One length of one problem needs no packet."""
-    lengths = np.asarray(lengths, float)
+    """Rollouts for all `lengths` (A,); `inputs`: x0, xs, us, gaps, K, k; `rest`: bounds, data, and forces to start from if
+    they are kept. One length of one problem needs no packet."""
     if len(lengths) == 1:
-        found = [array[None] for array in algorithm.call(model, (*inputs, lengths, bounds, data))]
+        found = [array[None] for array in algorithm.call(model, (*inputs, lengths, *rest))]
     else:
         x0, xs = inputs[:2]
-        batch = np.broadcast_shapes(xs.shape[:-2], x0.shape[:-1], data.shape[:-2])
+        batch = np.broadcast_shapes(xs.shape[:-2], x0.shape[:-1], rest[1].shape[:-2])
         spread = lengths.reshape(-1, *(1,) * len(batch), 1)
-        found = algorithm.call(model, (*inputs, spread, bounds, data))
+        found = algorithm.call(model, (*inputs, spread, *rest))
     xs_try, us_try, cost, *kept = found
     return Trial(xs_try, us_try, cost[..., 0], Motion(*kept) if kept else None)
 
@@ -119,7 +152,7 @@ def node_algorithms(
 ) -> NodeAlgorithms:
     """All algorithms of a problem, by the kernels of a node; `work` is the workspace that these use; `keeps`: what `KEPT`
     lists."""
-    step, final, integrate, difference = node
+    step, final, integrate, difference, reach = node
     layout = Layout(one={}) if work is None else work
     rolling = layout.extended(orx={"state_": None}, orn={"tangent_": None}, oru={"control_": None})
 
@@ -144,13 +177,14 @@ def node_algorithms(
         nx, n, m, last = tree.ox, tree.on, tree.ou, tree.ot
         dx, u, x = tail(w.tangent_, 0), tail(w.control_, 0), tail(w.state_, 0)
         a = ld(length, 0)
-        sum_of_costs = zero(x0)
+        sum_of_costs, far = zero(x0), zero(x0)
         copy(x0, 0, x, 0, nx)
         for t in range(last):
             here = tail(xs_try, t * nx)
             for i in range(n):
                 dx[i] = ld(gaps, t * n + i) * (a - 1.0)
             integrate(tree, x, dx, w, here)
+            far = largest(far, reach(tree, here))
             difference(tree, tail(xs, t * nx), here, w, dx)
             for i in range(m):
                 place = t * m + i
@@ -162,15 +196,17 @@ def node_algorithms(
         for i in range(n):
             dx[i] = ld(gaps, last * n + i) * (a - 1.0)
         integrate(tree, x, dx, w, end)
-        st(cost, 0, sum_of_costs + final(tree, end, tail(data, last * tree.od), w))
+        far = largest(far, reach(tree, end))
+        sum_of_costs = sum_of_costs + final(tree, end, tail(data, last * tree.od), w)
+        st(cost, 0, select(less(far, 1.0), sum_of_costs, zero(x0) + INFINITE))
 
     @kernel
     def forward(tree, x0, xs, us, gaps, K, k, length, bounds, data, w, xs_try, us_try, cost):
         roll(tree, x0, xs, us, gaps, K, k, length, bounds, data, w, xs_try, us_try, cost, None)
 
     @kernel
-    def forward_keeping(tree, x0, xs, us, gaps, K, k, length, bounds, data, w, xs_try, us_try, cost, a, forces):
-        roll(tree, x0, xs, us, gaps, K, k, length, bounds, data, w, xs_try, us_try, cost, (a, forces))
+    def forward_keeping(tree, x0, xs, us, gaps, K, k, length, bounds, data, start, w, xs_try, us_try, cost, a, forces):
+        roll(tree, x0, xs, us, gaps, K, k, length, bounds, data, w, xs_try, us_try, cost, (a, forces, start))
         for i in range(tree.nv):
             a[tree.ot * tree.nv + i] = zero(x0)
         for r in range(tree.nm):
@@ -186,7 +222,7 @@ def node_algorithms(
         declared(integrate_node, "integrate", {"x": "ox", "dx": "on"}, {"there": "ox"}, layout),
         declared(difference_node, "difference", {"a": "ox", "b": "ox"}, {"dx": "on"}, layout),
         declared(
-            forward_keeping if keeps else forward, "forward", FORWARD,
+            forward_keeping if keeps else forward, "forward", FORWARD | ({"start": "op nm"} if keeps else {}),
             {"xs_try": "op ox", "us_try": "ot ou", "cost": "1"} | (KEPT if keeps else {}), rolling,
         ),
     )  # fmt: skip

@@ -19,7 +19,7 @@ from saltus.arrays import Array
 from saltus.control.fccqp import fccqp
 from saltus.control.quadratic_program import QPStatus
 from saltus.ocp.problem import Expansion, Trial
-from saltus.ocp.solver import Direction, Solver, refuse_bad_bounds
+from saltus.ocp.solver import HUGE, Direction, Solver, refuse_bad_bounds
 from saltus.ocp.vector_problem import FREE
 
 
@@ -101,7 +101,8 @@ class KKT(Solver):
     def cost_of(self, xs: Array, us: Array) -> Array:
         """(...) of a candidate; infinite where one is so far off that the problem refuses it."""
         try:
-            return np.asarray(self.problem.calc(xs, us).costs.sum(-1))
+            costs = np.asarray(self.problem.calc(xs, us).costs.sum(-1))
+            return np.where(np.abs(xs).max((-1, -2)) < HUGE, costs, np.inf)
         except ValueError:
             return np.full(self.batch, np.inf)
 

@@ -34,7 +34,7 @@ class Values(NamedTuple):
     costs: Array
     """(..., T + 1)"""
     values: Any = None
-    """What else is known, a named tuple of arrays: `calc_diff` may be given it back."""
+    """What else is known, a named tuple of arrays: `calc_diff` and `forward` are given it back, as `values`."""
 
 
 class EulerSteps(NamedTuple):
@@ -109,7 +109,7 @@ class OptimalControlProblem(Protocol):
     def calc(self, xs: Array, us: Array) -> Values: ...
 
     def calc_diff(self, xs: Array, us: Array, out: Expansion | None = None) -> Expansion:
-        """`out`: an earlier result, whose memory this one may take. If its trials have values, it also takes `values`."""
+        """`out`: an earlier result, whose memory this one may take."""
 
     def forward(
         self, xs: Array, us: Array, gaps: Array, K: Array, k: Array, lengths: Array, bounded: Any = False

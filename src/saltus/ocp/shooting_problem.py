@@ -25,11 +25,9 @@ from saltus.arrays import Array, ArrayLike, real_numbers
 from saltus.constraints.constraint import Constraint
 from saltus.constraints.dynamics import ConstrainedDynamics
 from saltus.dynamics.rnea import gravity
-from saltus.kernel.number import F64
 from saltus.model.checks import ModelError, whole_number
 from saltus.model.model import Model
 from saltus.model.motors import checked_motors, motors_of
-from saltus.model.tree import angles
 from saltus.ocp.culprits import explained, refuse_bad_data, term_to_blame
 from saltus.ocp.forward import Motion, roll_out
 from saltus.ocp.node_derivatives import _expand_nodes
@@ -43,8 +41,6 @@ from saltus.ocp.term_tables import DATA, TermSet
 from saltus.ocp.term_values import _term_values
 from saltus.ocp.terms import CENTER, PLACEMENT, ROTATION, TRANSLATION, Impulse, Term
 from saltus.ocp.vector_problem import control_bounds, finite
-
-LARGEST_ANGLE = F64.largest_angle
 
 RANK = 1e-12
 """Singular values below this share of the largest are zero, for `quasi_static`."""
@@ -230,7 +226,7 @@ class ShootingProblem:
             if not 0.0 <= step < np.inf:
                 raise ModelError(f"node {t}: dt is {step}, expected a positive time, or 0 at an impact")
         self.dynamics, self.model, self.method = dynamics, dynamics.model, solver_of(dynamics)
-        self.state, self.angles = MultibodyState(self.model), places([joint.iq for joint in angles(self.model)])
+        self.state, self.no_forces = MultibodyState(self.model), np.zeros((self.T + 1, dynamics.problem.nm))
         motors = motors_of(self.model) if motors is None else checked_motors(self.model, motors, "ShootingProblem")
         self.terms = TermSet(dynamics, terms, motors)
         self.problem = ShootingModel(dynamics, self.terms, self.T)
@@ -489,21 +485,26 @@ class ShootingProblem:
             np.copyto(old, new, where=here.reshape(*here.shape, *[1] * axes))
 
     def forward(
-        self, xs: Array, us: Array, gaps: Array, K: Array, k: Array, lengths: Array, bounded: Any = False
+        self,
+        xs: Array,
+        us: Array,
+        gaps: Array,
+        K: Array,
+        k: Array,
+        lengths: Array,
+        bounded: Any = False,
+        values: NodeValues | Motion | None = None,
     ) -> Trial:
-        """Rollouts for all `lengths` (A,) at once; one that leaves joints turned more than configurations may be is lost."""
-        inputs = self.x0, xs, us, gaps, K, k
-        trial = roll_out(
-            self.algorithms.forward, self.problem, inputs, lengths, control_bounds(self, bounded), self.data
-        )
+        """Rollouts for all `lengths` (A,) at once; one that leaves joints turned more than configurations may be is lost.
+        values: as in `calc_diff`."""
+        inputs, rest = (self.x0, xs, us, gaps, K, k), (control_bounds(self, bounded), self.data)
+        start = self.no_forces if values is None else values.forces
+        trial = roll_out(self.algorithms.forward, self.problem, inputs, lengths, *rest, start)
         if self.own.functions:
-            lost = ~np.isfinite(trial.xs).all((-1, -2), keepdims=True)  # functions of users see numbers alone
+            lost = ~np.isfinite(trial.costs)[..., None, None]  # functions of users see numbers alone
             there = np.where(lost, xs, trial.xs), np.where(lost, us, trial.us)
             own = np.sum(self.own.costs_of_functions(Nodes(*self._split(*there))), axis=-1)
             trial = trial._replace(costs=trial.costs + own)
-        turned = np.abs(trial.xs[..., self.angles]).max((-1, -2), initial=0.0)
-        if not (turned < LARGEST_ANGLE).all():
-            trial.costs[~(turned < LARGEST_ANGLE)] = np.inf
         return trial
 
     def blame(self, xs: Array, us: Array, node: int) -> str:
@@ -517,6 +518,7 @@ class ShootingProblem:
         xs = np.broadcast_to(x0[..., None, :], (*x0.shape[:-1], self.T + 1, self.nx))
         gaps, K = np.zeros((self.T + 1, self.ndx)), np.zeros((self.T, self.nu, self.ndx))
         inputs = (x0, xs, us, gaps, K, np.zeros((self.T, self.nu)), np.zeros(1), control_bounds(self, False), self.data)
+        inputs = (*inputs, self.no_forces)
         states: Array = self.algorithms.forward.call(self.problem, inputs)[0]
         return states
 
@@ -536,12 +538,6 @@ class ShootingProblem:
         u = np.linalg.pinv(push, rcond=RANK) @ gravity(self.model, q)[..., None]
         held: Array = u[..., : self.nu, 0] * self.controlled[:, None]
         return held
-
-
-def places(numbers: list[int]) -> list[int] | slice:
-    """As an index: a slice, which costs less, if they follow one another."""
-    one_by_one = numbers and numbers == list(range(numbers[0], numbers[-1] + 1))
-    return slice(numbers[0], numbers[-1] + 1) if one_by_one else numbers
 
 
 def restored(cls: Any, arguments: Any, data: Array, lower: Array, upper: Array) -> ShootingProblem:

@@ -11,7 +11,7 @@ import numpy as np
 
 from saltus.arrays import Array, ArrayLike
 from saltus.kernel import kernel, ld, sincos, st
-from saltus.ocp.forward import Node, node_algorithms
+from saltus.ocp.forward import Node, node_algorithms, reach_of_vector
 from saltus.ocp.horizon import HORIZON_TABLES
 from saltus.ocp.problem import Expansion
 from saltus.ocp.vector_problem import VectorProblem, add, subtract
@@ -43,7 +43,7 @@ class Unicycle(VectorProblem):
     ('solved', 249.560898)
     """
 
-    algorithms = node_algorithms("unicycle", HORIZON_TABLES, Node(step, final, add, subtract))
+    algorithms = node_algorithms("unicycle", HORIZON_TABLES, Node(step, final, add, subtract, reach_of_vector))
 
     def __init__(
         self,
