@@ -148,4 +148,4 @@ class DDP(RiccatiSolver):
         return (expected >= 0) & enough
 
     def advance(self, length: Array, found: Trial) -> tuple[Array, Any]:
-        return np.zeros_like(self.iterate.gaps), np.ones(self.batch, bool)
+        return np.zeros_like(self.iterate.gaps), self.all_of(True)

@@ -386,10 +386,13 @@ class ShootingProblem:
 
     def difference(self, a: Array, b: Array) -> Array:
         """b (-) a, for states that solvers have: unlike `state.difference` it asks nobody whether they are valid."""
-        shape = np.broadcast_shapes(a.shape, b.shape)
-        flat = (np.ascontiguousarray(np.broadcast_to(x, shape)).reshape(-1, self.nx) for x in (a, b))  # the short way
-        found: Array = self.algorithms.difference.call(self.problem, tuple(flat))
-        return found.reshape(*shape[:-1], self.ndx)
+        found: Array
+        if a.shape != b.shape or a.ndim > 2:  # the short way takes one leading axis
+            shape = np.broadcast_shapes(a.shape, b.shape)
+            flat = tuple(np.broadcast_to(x, shape).reshape(-1, self.nx) for x in (a, b))
+            return self.difference(*flat).reshape(*shape[:-1], self.ndx)
+        found = self.algorithms.difference.call(self.problem, (a, b))
+        return found
 
     def _whole(self, xs: Array, us: Array) -> tuple[Array, Array]:
         """States and controls of all nodes; those of the last are zero."""

@@ -172,14 +172,18 @@ class Solver:
         self.batch, count = batch, int(np.prod(batch))
         self.chunk = max(1, packet(64).width // max(1, count))
         self.alone = ALONE if count == 1 else 0
-        self.iterate = Iterate(states, controls, gaps, cost, np.full(batch, feasible), np.zeros(batch, bool), values)
-        self.preg = self.dreg = np.full(batch, self.options.reg_min)
+        self.iterate = Iterate(states, controls, gaps, cost, self.all_of(feasible), self.all_of(False), values)
+        self.preg = self.dreg = self.all_of(self.options.reg_min)
         self.d = np.zeros((2, *batch))
-        self.stop = np.full(batch, np.nan)
-        self.statuses, self.culprits = np.full(batch, int(OCPStatus.MAX_ITERATIONS)), np.full(batch, -1)
-        self.running, self.counts = np.ones(batch, bool), np.zeros(batch, int)
-        self.length = np.ones(batch)
-        self.gained = self.expected = np.zeros(batch)
+        self.stop = self.all_of(np.nan)
+        self.statuses, self.culprits = self.all_of(int(OCPStatus.MAX_ITERATIONS)), self.all_of(-1)
+        self.running, self.counts = self.all_of(True), self.all_of(0)
+        self.length = self.all_of(1.0)
+        self.gained = self.expected = self.all_of(0.0)
+
+    def all_of(self, value: Any) -> Any:
+        """(...) the value for each problem; of a single one a scalar, with which NumPy is quicker than with an array."""
+        return np.full(self.batch, value)[()]
 
     def find_gaps(self, xs: Array, us: Array) -> tuple[Array, Array, Any]:
         """(..., T + 1, ndx), the cost (...), and what else is known there (problem.py)."""
@@ -310,7 +314,7 @@ class Solver:
                 raise ValueError(
                     f"{type(self).__name__}: regularisation is {regularisation!r}, expected a number, not negative"
                 )
-            self.preg = self.dreg = np.full(self.batch, float(regularisation))
+            self.preg = self.dreg = self.all_of(float(regularisation))
         recalculate = True
         try:
             for self.iteration in range(most):
@@ -422,8 +426,8 @@ class Solver:
         """These problems are done, and which nodes are to blame."""
         who = who & self.running
         if anyone(who):
-            self.statuses = np.where(who, int(status), self.statuses)
-            self.culprits = np.where(who, nodes, self.culprits)
+            self.statuses = np.where(who, int(status), self.statuses)[()]
+            self.culprits = np.where(who, nodes, self.culprits)[()]
             self.running = self.running & ~who
 
     def print_line(self, row: tuple[Any, ...]) -> None:
