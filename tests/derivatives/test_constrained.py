@@ -70,7 +70,9 @@ def test_random_states(name: str) -> None:
     model, held = case.model, case.constraints
     inputs, unique = good_states(model, held, 20, 1e-5)
     dynamics, least = converged(model, held), natural_sizes(model, inputs[0])
-    D, exact = dynamics.derivatives(*inputs), on_dual_numbers(dynamics, *inputs)
+    # Slopes of iterations over rows that share a force lose as many digits as mu costs: more than the default leaves here.
+    steady = dynamics if unique else converged(model, held, mu=dynamics.mu)
+    D, exact = dynamics.derivatives(*inputs), on_dual_numbers(steady, *inputs)
     tolerance = np.full(20, TOLERANCE if unique else REDUNDANT)
     if case.robot in ILL_CONDITIONED:
         tolerance = with_rounding(tolerance, np.linalg.cond(sl.crba(model, inputs[0])))

@@ -27,11 +27,12 @@ def place_shapes(tree, w):
 
 @kernel
 def put(tree, w, s, point, normal, gap, grip, bounce):
-    """A contact in a slot of its own."""
+    """A contact in a slot of its own; of those that are far, nobody asks where."""
     o = zero(w.gap)
-    w.point[s], w.normal[s] = point, normal
     w.gap[s] = select(less(tree.margin[0], gap), lift(FAR, o), gap)
-    w.grip[s], w.bounce[s] = lift(grip, o), lift(bounce, o)
+    if some(less(w.gap[s], 0.5 * FAR)):
+        w.point[s], w.normal[s] = point, normal
+        w.grip[s], w.bounce[s] = lift(grip, o), lift(bounce, o)
 
 
 @kernel

@@ -10,7 +10,8 @@
 an axis and rows about one have limits of their own (`Rows`): what a robot of a millimetre rounds in rad/s^2 is a
 thousand times what it may leave in m/s^2. An iteration starts from what accelerations leave of the equations of motion,
 not from what they were meant to leave, so that its step is as large as the error of what was there before, whether that
-came from the method or from rounding: it is the estimate of the error that a status relies on, reported as `imbalance`.
+came from the method or from rounding. What steps still to come would add up to, by how fast they shrink, is the estimate of
+the error that a status relies on, reported as `imbalance`.
 Where rounding keeps accelerations from settling, steps stop shrinking, and the status says so.
 """
 
@@ -32,6 +33,9 @@ CONVERGED, LEAST_SQUARES, STOPPED, INACCURATE = (
 )
 NOTHING = 1e-30
 """Added to limits that may be 0, as a residual may."""
+
+LEFT = 0.1
+"""Of a step, how much counts as left at least, however fast steps shrink."""
 
 BARELY = 1.001
 """A residual that is as large as its limit, since rounding hides what is below, is within it."""
@@ -137,9 +141,9 @@ def select_rows(condition, rows, others):
 @kernel
 def remaining(step, before):
     """The error that a step may have left, `before` being the one before: if steps go on shrinking by the same factor r, all
-    that are to come add up to r / (1 - r) of it; and it counts as no smaller than the step."""
+    that are to come add up to r / (1 - r) of it."""
     factor = minimum(step / (before + NOTHING), lift(SLOWEST, step))
-    return step * maximum(factor / (1.0 - factor), lift(1.0, step))
+    return step * maximum(factor / (1.0 - factor), lift(LEFT, step))
 
 
 @kernel

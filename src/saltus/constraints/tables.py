@@ -61,6 +61,7 @@ class ConstrainedModel:
         dtype: Any = np.float64,
         reliable: bool = True,
         typical: float = 0.0,
+        absorbed: float = 1.0,
     ) -> None:
         self.robot, self.constraints = model, tuple(constraints)
         self.coupling = ConstrainedCoupling(model.coupling.tree) if model.coupling else None
@@ -77,6 +78,7 @@ class ConstrainedModel:
             self.inertias_for, self.leading = model.inertias_for, model.leading
         self.weightless, self.refuse_weightless = model.weightless, model.refuse_weightless
         self.typical = typical  # entry of the Delassus matrix
+        self.absorbed = absorbed  # of mu: that with which constraints become part of inertias
         self.plan, self.passive, self.thorough = plan, passive, np.dtype(dtype) == np.float32
         self.tolerance, self.most_iterations = tolerance, most_iterations
         self.rounding = EPSILONS * float(np.finfo(dtype).eps)
@@ -162,7 +164,7 @@ def fill_constraints(problem: ConstrainedModel, ints: Any, reals: Any) -> None:
         for axis in constraint.rows:
             ints.row_axis[row], ints.before[row], reals.mu[row] = 0 if constraint.dofs else axis, row - 1, next(mu)
             ints.row_owner[row] = c
-            weight[axis], row = 0.0 if constraint.dofs else 1.0 / reals.mu[row], row + 1
+            weight[axis], row = 0.0 if constraint.dofs else 1.0 / (problem.absorbed * reals.mu[row]), row + 1
         ints.given[c] = given if constraint.dofs else -1
         given += constraint.dim if constraint.dofs else 0
         place = seen_from(turned[a], constraint.placement_a, np.eye(3))
@@ -194,12 +196,13 @@ CONSTRAINTS = Part(
 
 `pulled`: a constraint has a gain on its placement. `held`: the first constraint whose frame A is on this body, or -1;
 `next_held`: the next one there. `given`: the first of the user's rows that the constraint has, or -1. `row_axis`: which of
-the six rows it is; `row_owner`: of which constraint; `before`: the row before it, the tree along which a dense matrix is factored.
+the six rows it is; `row_owner`: of which constraint; `before`: the row before it, the tree along which a dense matrix is
+factored.
 
 `lever`: how far a degree of freedom moves constraints; `reach`: and the robot (scale.py). `tolerance`, `rounding`,
 `settled`: convergence.py; `along`, `about`: what rounding leaves of rows along an axis, and about one, by the largest
-acceleration that moves them. `mu`: of each row. `weight`: 1 / mu of each of the six, 0 where a constraint has no such row.
-`stiffness`: K^T diag(weight) K in the frame of body a."""
+acceleration that moves them. `mu`: of each row. `weight`: 1 / (absorbed mu) of each of the six, 0 where a
+constraint has no such row. `stiffness`: K^T diag(weight) K in the frame of body a."""
 
 
 # ---------------------------------------------------------------------------------------------------- what moves them

@@ -330,8 +330,8 @@ def _constrained_derivatives(
     tree, q, v, a, forces, active, rows, external, w,
     da_dq, da_dv, da_dtau, da_dtarget, df_dq, df_dv, df_dtau, df_dtarget, gap, rate,
 ):  # fmt: skip
-    nv, nm = tree.nv, tree.nm
-    begin(tree, lift_vec(tree.gravity[0] * -1.0, zero(q)), q, v, a, forces, active, rows, external, w, da_dq, da_dv, df_dq, df_dv)
+    nv, nm, rising = tree.nv, tree.nm, lift_vec(tree.gravity[0] * -1.0, zero(q))
+    begin(tree, rising, q, v, a, forces, active, rows, external, w, da_dq, da_dv, df_dq, df_dv)
     measure_rows(tree, w, gap, rate)
     finish(tree, forces, active, w, da_dq, da_dv, da_dtau, da_dtarget, df_dq, df_dv, df_dtau, df_dtarget)
     for matrix in (df_dq, df_dv, df_dtau):

@@ -126,9 +126,7 @@ def copy(source, start, target, place, n):
         target[place + j] = ld(source, start + j)
 
 
-def roll_out(
-    algorithm: Algorithm, model: Any, inputs: tuple[Array, ...], lengths: Array, *rest: Array
-) -> Trial:
+def roll_out(algorithm: Algorithm, model: Any, inputs: tuple[Array, ...], lengths: Array, *rest: Array) -> Trial:
     """Rollouts for all `lengths` (A,); `inputs`: x0, xs, us, gaps, K, k; `rest`: bounds, data, and forces to start from if
     they are kept. One length of one problem needs no packet."""
     if len(lengths) == 1:

@@ -32,6 +32,7 @@ from saltus.spatial.algebra import Motion, Vec3, cross_motion, transpose
 from saltus.spatial.lie import exp_quaternion, right_jacobian, right_jacobian_se3
 from saltus.spatial.quaternion import rotation
 
+
 @kernel
 def differentiate_motion(tree, q, v, a, forces, data, w):
     """How accelerations and forces of a node change, or jumps and impulses: those of a motion from rest, without gravity,

@@ -51,11 +51,11 @@ from saltus.kernel import (
     within,
     zero,
 )
-from saltus.model.manifold import difference_joint, step_joint
 from saltus.kernel.number import F64
+from saltus.model.manifold import difference_joint, step_joint
 from saltus.model.tree import CONFIGURATIONS, INERTIAS, TREE, extent
-from saltus.ocp.costs import COSTS, cost_of_terms
 from saltus.ocp.box_qp import HUGE
+from saltus.ocp.costs import COSTS, cost_of_terms
 from saltus.ocp.residuals import move_for_terms
 from saltus.ocp.runge_kutta import OWN as RK4
 from saltus.ocp.runge_kutta import make_rk4
@@ -143,8 +143,8 @@ def make_advance(solver: Solver, own: Own) -> Callable[..., Any]:
 
     @kernel
     def advance(tree, q, v, u, data, start, w, next_q, next_v, a, forces, report):
-        """Writes where the node leads, its accelerations and forces; returns what it costs. `start`: forces to begin with, or
-        None."""
+        """Writes where the node leads, its accelerations and forces; returns what it costs. `start`: forces to begin with,
+        or None."""
         nv, nm, o = tree.nv, tree.nm, zero(data)
         dt, impact, active = ld(data, 0), less(0.5 + o, ld(data, 2)), tail(data, DATA)
         for r in range(nm):

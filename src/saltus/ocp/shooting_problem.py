@@ -66,7 +66,7 @@ class NodeExpansion(Expansion):
         return running, (self.whole, self.euler.blocks, self.euler.h, self.euler.steps)  # views of it are, again
 
 
-def running(whole: tuple[Array, ...], turns: tuple[tuple[int, int], ...], h: Array, steps: Array) -> NodeExpansion:
+def running(whole: tuple[Array, ...], turns: tuple[tuple[int, int], ...], h: Array, steps: Any) -> NodeExpansion:
     """That of nodes but for the last one's controls."""
     Fx, Fu, Lx, Lu, Lxx, Lxu, Luu, turned, pushed = whole
     here = (..., slice(None, -1), slice(None))
@@ -520,8 +520,8 @@ class ShootingProblem:
         x0 = self.x0 if x0 is None else self._state(x0)
         xs = np.broadcast_to(x0[..., None, :], (*x0.shape[:-1], self.T + 1, self.nx))
         gaps, K = np.zeros((self.T + 1, self.ndx)), np.zeros((self.T, self.nu, self.ndx))
-        inputs = (x0, xs, us, gaps, K, np.zeros((self.T, self.nu)), np.zeros(1), control_bounds(self, False), self.data)
-        inputs = (*inputs, self.no_forces)
+        rest = control_bounds(self, False), self.data, self.no_forces
+        inputs = (x0, xs, us, gaps, K, np.zeros((self.T, self.nu)), np.zeros(1), *rest)
         states: Array = self.algorithms.forward.call(self.problem, inputs)[0]
         return states
 
