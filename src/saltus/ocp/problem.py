@@ -48,7 +48,7 @@ class EulerSteps(NamedTuple):
     h: Array
     """(..., T) the time steps."""
     steps: Any
-    """(T,) of integers: 1 where a node is such a step, 0 of others (impacts), which may be anything."""
+    """(T,) of integers: 1 where a node is such a step (also an impact, with h = 0), 0 of others, which may be anything."""
 
 
 class Expansion(NamedTuple):
