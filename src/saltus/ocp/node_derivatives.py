@@ -21,7 +21,7 @@ from saltus.constraints.tables import CONSTRAINTS, INFLUENCES, MOVERS
 from saltus.derivatives.constrained import WORK as DERIVATIVES
 from saltus.derivatives.constrained import begin, finish
 from saltus.derivatives.constraint_rows import add_rows, first_of, frames_of, rate_slopes
-from saltus.kernel import Tables, declare, kernel, ld, less, select, some, st, tail, zero
+from saltus.kernel import Tables, declare, kernel, ld, less, select, some, st, st_symmetric, tail, zero
 from saltus.model.joint_kernels import FREE_FLYER, SPHERICAL
 from saltus.model.manifold_jacobians import back_plane, back_se3, right_jacobian_plane, store_block
 from saltus.model.tree import CONFIGURATIONS, INERTIAS, TREE, extent
@@ -170,8 +170,8 @@ EXPAND = Tables([TREE, CONSTRAINTS, MOVERS, INFLUENCES, TERMS], CONFIGURATIONS, 
     EXPAND,
     inputs={"x": "nx", "u": "nact", "a": "nv", "forces": "nm", "data": "ndata"},
     outputs={
-        "Fx": "ndx ndx", "Fu": "ndx nact", "Lx": "ndx", "Lu": "nact", "Lxx": "ndx ndx", "Lxu": "ndx nact",
-        "Luu": "nact nact", "turned": "nturn", "pushed": "nturn",
+        "Fx": "ndx ndx", "Fu": "ndx nact", "Lx": "ndx", "Lu": "nact", "Lxx": "ndx ndx symmetric", "Lxu": "ndx nact",
+        "Luu": "nact nact symmetric", "turned": "nturn", "pushed": "nturn",
     },
     work=SLOPES,
     inverts_inertia=True,
@@ -189,15 +189,11 @@ def _expand_nodes(tree, x, u, a, forces, data, w, Fx, Fu, Lx, Lu, Lxx, Lxu, Luu,
     for i in range(n):
         st(Lx, i, ld(w.gradient, i))
         for j in range(i + 1):
-            entry = ld(w.hessian, i * nall + j)
-            st(Lxx, i * n + j, entry)
-            st(Lxx, j * n + i, entry)
+            st_symmetric(Lxx, n, i, j, ld(w.hessian, i * nall + j))
     for m in range(nu):
         st(Lu, m, ld(w.gradient, n + m))
         row = (n + m) * nall
         for j in range(n):
             st(Lxu, j * nu + m, ld(w.hessian, row + j))
         for l in range(m + 1):
-            entry = ld(w.hessian, row + n + l)
-            st(Luu, m * nu + l, entry)
-            st(Luu, l * nu + m, entry)
+            st_symmetric(Luu, nu, m, l, ld(w.hessian, row + n + l))
