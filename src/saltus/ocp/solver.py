@@ -139,7 +139,7 @@ class Solver:
 
     def set_candidate(self, xs: ArrayLike | None = None, us: ArrayLike | None = None, feasible: bool = False) -> None:
         """Start from states (..., T + 1, nx), by default x0 at all nodes, and controls (..., T, nu), by default 0.
-        `feasible`: they are a rollout of these controls, without gaps."""
+        `feasible`: they are a rollout of these controls, without gaps. The problem is asked now: change it before."""
         problem = self.problem
         if hasattr(problem, "check"):
             problem.check()
