@@ -13,7 +13,7 @@ import pytest
 
 import saltus as sl
 from saltus.dynamics.ltl import _minverse
-from saltus.kernel import ALGORITHMS, F32, F64, Algorithm, Number, cuda, driver, largest, ld, st, zero
+from saltus.kernel import ALGORITHMS, F32, F64, Algorithm, Number, cuda, driver, largest, ld, room, st, zero
 from saltus.kernel.compile import llvm
 from saltus.kernel.cuda import compile_ptx
 from saltus.kernel.gpu_arrays import Form, contiguous, to_device
@@ -125,7 +125,7 @@ class Launched:
         monkeypatch.setattr(driver, "device_of", lambda address: self)
         monkeypatch.setattr(driver, "is_capturing", lambda stream: False)
         monkeypatch.setattr(driver, "call", lambda *_: None)
-        monkeypatch.setattr(driver, "Launch", lambda function, blocks, threads, words: self.take(blocks, words))
+        monkeypatch.setattr(driver, "Launch", lambda function, *given: self.take(*given))
         monkeypatch.setattr(driver, "Memory", lambda shape, dtype, content=None: Pretended(shape, np.dtype(dtype).str))
         monkeypatch.setattr(Pretended, "address", 1 << 40, raising=False)
         monkeypatch.setattr(driver, "spilled", lambda function: 0)
@@ -137,8 +137,8 @@ class Launched:
     def __exit__(self, *_: object) -> None:
         pass
 
-    def take(self, blocks: int, words: Any) -> Launched:
-        self.blocks, self.words = blocks, list(words)
+    def take(self, blocks: int, threads: int, words: Any, shared: int) -> Launched:
+        self.blocks, self.words, self.shared = blocks, list(words), shared
         return self
 
     def start(self, stream: int, places: list[int], values: list[int]) -> None:
@@ -174,6 +174,27 @@ def test_code_for_one_robot_has_all_registers_and_no_workspace(monkeypatch: pyte
     (algorithm, *_, registers, _), numbers = chosen[-1], launched.words[cuda.NUMBERS]
     assert algorithm.known is not None and registers == 255 and numbers == 1
     assert launched.blocks == 2 * cuda.OWN[0][0]
+
+
+def test_what_waits_has_room_near_the_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In double precision, as much as fits; the workspace itself stays as it is."""
+    launched, robot = Launched(monkeypatch), sl.specialise(sl.load_robot("quadruped"))
+    chosen: list[tuple[Any, ...]] = []
+    monkeypatch.setattr(cuda, "gpu_function", lambda *given: chosen.append(given))
+    dynamics = sl.ConstrainedDynamics(robot, [sl.Contact(robot, foot) for foot in sl.robot_frames("quadruped").feet])
+    for dtype, loads in (("<f8", True), ("<f4", False)):
+        dynamics.solve(*(Pretended((1000, n), dtype) for n in (robot.nq, robot.nv, robot.nv)))
+        algorithm, number, given, *_ = chosen[-1]
+        assert launched.shared == room.size(algorithm, number) <= room.BYTES
+        assert ("ld.volatile.shared" in cuda.compile_ptx(algorithm, number, given)) == loads == (launched.shared > 0)
+
+
+def test_large_workspaces_are_the_launches_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Code for one robot would have them in memory that the driver holds for every thread there may be."""
+    launched, model = Launched(monkeypatch), sl.specialise(sl.load_robot("arm"))
+    monkeypatch.setattr(cuda, "MOST_OWN", 1000)
+    sl.aba(model, Pretended((1000, model.nq)), Pretended((1000, model.nv)), Pretended((1000, model.nv)))
+    assert launched.words[cuda.NUMBERS] == ABA.work.length(ABA.filled(model).sizes) + 1
 
 
 @pytest.mark.parametrize(("lines", "kept", "rule"), [(100, 5000, 0), (10**5, 100, 1), (10**5, 5000, 0)])

@@ -76,6 +76,7 @@ WORK = Layout(
     work=WORK,
     inverts_inertia=True,
     own_code=HEAVY,
+    waiting="needed turn joint",
 )
 def _constrained_aba(tree, q, v, tau, active, target, start, w, a, forces, report):
     o = zero(q)

@@ -83,8 +83,9 @@ of redundant rows have nothing that gives them back."""
 LEAST_RELATIVE_MU, MOST_RELATIVE_MU = {DOUBLE: 1e-10, SINGLE: 1e-5}, 1e3
 """Of a mu that users give: beyond, no status is better than INACCURATE."""
 
-MOST_AMPLIFIED = 300.0
-"""Above, the rounding of a model's numbers to single precision may spoil accelerations by more than 1e-4 (scale.py)."""
+HARDLY_AMPLIFIED, MOST_AMPLIFIED = 100.0, 300.0
+"""Above the latter, the rounding of a model's numbers to single precision may spoil accelerations by more than 1e-4
+(scale.py). Below the former, bodies that move no constraint need no second look: they are as right as `aba` has them."""
 
 DOUBLE_ONLY = {"prox_ltl", "prox_ltls", "prox_pv", "kkt"}
 """Methods that form a matrix, of inertias or of Delassus, whose condition takes more digits than single precision has: they
@@ -201,10 +202,11 @@ class ConstrainedDynamics:
     def problem_in(self, dtype: Any) -> ConstrainedModel:
         """The tables that kernels take for numbers of a type."""
         if dtype not in self._problems:
+            amplified = amplification(self.model)
             self._problems[dtype] = ConstrainedModel(
                 self.model, self.constraints, self.mu_in(dtype), self.tolerance, self.problem.most_iterations,
-                dtype=dtype, reliable=self._sensible(dtype) and amplification(self.model) < MOST_AMPLIFIED,
-                absorbed=self._absorbed(dtype),
+                dtype=dtype, reliable=self._sensible(dtype) and amplified < MOST_AMPLIFIED,
+                absorbed=self._absorbed(dtype), thorough=amplified > HARDLY_AMPLIFIED,
             )  # fmt: skip
         return self._problems[dtype]
 

@@ -46,8 +46,8 @@ class ConstrainedCoupling(NamedTuple):
 
 class ConstrainedModel:
     """A model with constraints, as algorithms take one: in the place of a `Model`; and what they are solved to, in a number
-    type; not `reliable`: no step is small enough to believe it. In single precision every body counts as one that supports
-    constraints: then iterations look at all of them, as rounding may have spoilt any."""
+    type; not `reliable`: no step is small enough to believe it. Where it is `thorough`, every body counts as one that
+    supports constraints: then iterations look at all of them."""
 
     def __init__(
         self,
@@ -62,6 +62,7 @@ class ConstrainedModel:
         reliable: bool = True,
         typical: float = 0.0,
         absorbed: float = 1.0,
+        thorough: bool = False,
     ) -> None:
         self.robot, self.constraints = model, tuple(constraints)
         self.coupling = ConstrainedCoupling(model.coupling.tree) if model.coupling else None
@@ -79,7 +80,7 @@ class ConstrainedModel:
         self.weightless, self.refuse_weightless = model.weightless, model.refuse_weightless
         self.typical = typical  # entry of the Delassus matrix
         self.absorbed = absorbed  # of mu: that with which constraints become part of inertias
-        self.plan, self.passive, self.thorough = plan, passive, np.dtype(dtype) == np.float32
+        self.plan, self.passive, self.thorough = plan, passive, thorough
         self.tolerance, self.most_iterations = tolerance, most_iterations
         self.rounding = EPSILONS * float(np.finfo(dtype).eps)
         self.settled = SETTLED[np.dtype(dtype)] if reliable else -1.0

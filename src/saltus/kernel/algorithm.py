@@ -91,6 +91,7 @@ class Algorithm:
         double_only: bool = False,
         sloped: bool = True,
         unchecked: int = 0,
+        waiting: str = "",
     ) -> None:
         self.kernel, self.tables = mark_kernel(kernel), tables
         self.name = kernel.__name__.strip("_")
@@ -109,6 +110,11 @@ class Algorithm:
         """So many of the first inputs are not looked through for NaN and infinity: the kernel tells of them by itself."""
         if unchecked:
             self.signature += f"{unchecked} unchecked"
+        self.waiting = tuple(waiting.split())
+        """Fields of the workspace whose numbers wait long: code of one robot on GPUs has them in memory that is near, those
+        of the first fields first (room.py)."""
+        if waiting:
+            self.signature += f"{waiting} wait"
         self.own_code = own_code
         """Up to which extent of a model (tables.py) it pays to compile for that model alone; 0: never."""
         self.general, self.varies = self, False
@@ -295,12 +301,13 @@ def declare(
     double_only: bool = False,
     sloped: bool = True,
     unchecked: int = 0,
+    waiting: str = "",
 ) -> Callable[[Callable[..., Any]], Algorithm]:
     """The decorator that makes an algorithm of a kernel (tree, *inputs, workspace, *outputs)."""
 
     def decorate(kernel: Callable[..., Any]) -> Algorithm:
         made = Algorithm(
-            kernel, tables, inputs, outputs, work, inverts_inertia, own_code, double_only, sloped, unchecked
+            kernel, tables, inputs, outputs, work, inverts_inertia, own_code, double_only, sloped, unchecked, waiting
         )
         ALGORITHMS.append(made)
         return made

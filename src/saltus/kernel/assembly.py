@@ -7,12 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from saltus.kernel.dual import Dual
 from saltus.kernel.quad import Quad
 from saltus.kernel.tuples import NUMBER_CLASSES, components, leaf_count
 from saltus.kernel.values import INT, VECTOR, Column, Group, Known, Mask, Real, Span, Value, is_vector, literal, whole
+
+if TYPE_CHECKING:
+    from saltus.kernel.room import Room
 
 FLAGS = "contract nsz arcp"
 """Never nnan or ninf: NaN must stay visible. Never reassoc: it would undo the argument reduction of sincos."""
@@ -27,6 +30,8 @@ class Module:
         self.gpu, self.triple = gpu, triple
         self.functions: list[str] = []
         self.declarations: dict[str, str] = {}
+        self.rooms: dict[str, Room] = {}
+        """Where the first numbers of fields have room, by the names of these (room.py)."""
         self.tables: dict[str, tuple[str, list[Any]]] = {}
         """Constants by name: the type of their words, and what they hold."""
         self.read: set[str] = set()

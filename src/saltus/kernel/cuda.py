@@ -24,11 +24,12 @@ import numpy as np
 from saltus.arrays import on_gpu, real_numbers
 from saltus.kernel import driver, native
 from saltus.kernel.gpu_arrays import INTERFACE, Form, Library, contiguous, device_of, library_of, to_device
-from saltus.kernel.gpu_entry import BLOCK, places_of
+from saltus.kernel.gpu_entry import places_of
 from saltus.kernel.launch import MANY_PLANS, check_count, leading_shape
 from saltus.kernel.memory import META, SIZE, STAGE, STEP, STRIDE
 from saltus.kernel.number import F32, F64, Number
 from saltus.kernel.poison import POISONED, poison
+from saltus.kernel.room import BLOCK, size
 from saltus.kernel.tables import Filled
 
 if TYPE_CHECKING:
@@ -43,6 +44,10 @@ than `MOST_KEPT` bytes are to be kept."""
 
 LONG, MOST_KEPT = 14_000, 3000
 SPILLED = 256
+
+MOST_OWN = 1 << 16
+"""Bytes of a workspace that code of one robot has to itself, at most: the driver holds as many for every thread that there
+may be, and refuses more than half a megabyte. Beyond, code for all robots has it in memory of the launch's own."""
 
 NAN = 0xFF
 """A byte; words of such bytes are NaN."""
@@ -182,6 +187,9 @@ def make_plan(algorithm: Algorithm, model: Any, given: Sequence[Any], out: Seque
     (dtype,) = dtypes
     number = F64 if dtype == np.float64 else F32
     sizes, filled = algorithm.sizes(model, inputs), algorithm.filled(model)
+    if algorithm.known and not algorithm.varies and algorithm.work.length(sizes) * dtype.itemsize > MOST_OWN:
+        algorithm = algorithm.general
+        check_count(algorithm, given)
     leading = leading_shape(algorithm, inputs, sizes)
     shapes = [leading + spec.resolve(sizes) for spec in algorithm.outputs]
     for spec, shape, form in zip(algorithm.outputs, shapes, outputs, strict=bool(outputs)):
@@ -218,7 +226,7 @@ def make_plan(algorithm: Algorithm, model: Any, given: Sequence[Any], out: Seque
     if count:
         function, most = chosen(algorithm, number, len(given), count, device)
         blocks = min(-(-count // BLOCK), device.processors * most)
-        prepared = driver.Launch(function, blocks, BLOCK, words)
+        prepared = driver.Launch(function, blocks, BLOCK, words, size(algorithm, number))
     there = {k: form for k, form in arguments.items() if isinstance(form, Form)}
     return Plan(
         device=device,

@@ -25,6 +25,9 @@ ORDINAL = 9
 LOCAL_SIZE = 3
 """Attribute of a function: bytes of memory that a thread has to itself."""
 
+SHARED_SIZE = 8
+"""Attribute of a function: bytes of memory that a block's threads share, beyond what its code names, at most."""
+
 REGISTERS, LOG, LOG_SIZE = 0, 5, 6
 """Options of loading a module: the most registers of a thread, and where to write what is wrong with it."""
 
@@ -184,8 +187,10 @@ def load(code: bytes, symbol: str, registers: int) -> c_void_p:
 class Launch:
     """A kernel with its arguments, one 64-bit word after the other, ready to be started any number of times."""
 
-    def __init__(self, function: c_void_p, blocks: int, threads: int, words: Any) -> None:
-        self.function, self.grid = function, (blocks, 1, 1, threads, 1, 1, 0)
+    def __init__(self, function: c_void_p, blocks: int, threads: int, words: Any, shared: int = 0) -> None:
+        self.function, self.grid = function, (blocks, 1, 1, threads, 1, 1, shared)
+        if shared:
+            call("cuFuncSetAttribute", function, SHARED_SIZE, shared)
         self.words = (c_int64 * len(words))(*map(int, words))
         self.size, self.lock = c_size_t(ctypes.sizeof(self.words)), threading.Lock()
         self.extra = (c_void_p * 5)(

@@ -17,6 +17,7 @@ from typing import Any
 from saltus.kernel.expressions import OPERATORS
 from saltus.kernel.limbs import side_by_side
 from saltus.kernel.order import as_needed
+from saltus.kernel.room import BLOCK
 from saltus.kernel.tuples import NUMBER_CLASSES, is_rolled
 from saltus.kernel.values import INT, Column, Group, Known, Real, Span, Value, is_integer, kind_of
 from saltus.kernel.walk import Loop, Walk, quoted
@@ -206,12 +207,17 @@ class Evaluation(Walk):
             return Known(self.module.tables[texts[0]][1][int(index)])
         if not span.own:
             return super().load_number(span, texts, index)
+        if near := self.room_for(span, texts, index):
+            return Value(Real(span.number.bits), self.op(f"load volatile {span.word}, ptr {near}, align 8"))
         cells, place = self.env[CELLS], (texts[0], int(index))
         if place not in cells:
             cells[place] = super().load_number(span, texts, index)
         return cells[place]
 
     def store_number(self, span: Span, texts: Sequence[str], index: str, value: Any) -> None:
+        if span.own and (near := self.room_for(span, texts, index)):
+            self.store_real(value, Real(span.number.bits), near)
+            return
         super().store_number(span, texts, index, value)
         if not span.own:
             return
@@ -220,6 +226,11 @@ class Evaluation(Walk):
             self.forget(texts[0])
         else:
             cells[texts[0], int(index)] = value
+
+    def room_for(self, span: Span, texts: Sequence[str], index: str) -> str | None:
+        """The address near a GPU's thread where a number waits; None if it has none."""
+        room = self.module.rooms.get(texts[0])
+        return self.moved(room.pointer, span.word, int(index) * BLOCK) if room and room.has(index) else None
 
     def forget(self, memory: str) -> None:
         cells = self.env[CELLS]

@@ -20,15 +20,13 @@ from saltus.kernel.entries import TABLE, Entry, Parts, make_tree
 from saltus.kernel.memory import META, SIZE, ld, st, tail
 from saltus.kernel.number import INT64, Number
 from saltus.kernel.primitives import Primitive
+from saltus.kernel.room import BLOCK, make_room
 from saltus.kernel.tuples import kernel
 from saltus.kernel.values import INT, Column, Group, Span, Value
 
 if TYPE_CHECKING:
     from saltus.kernel.algorithm import Algorithm
     from saltus.kernel.expressions import Expressions
-
-BLOCK = 128
-"""Threads of a block."""
 
 
 class Places(NamedTuple):
@@ -84,6 +82,16 @@ def make_work(algorithm: Algorithm, first: int) -> Primitive:
     return view
 
 
+def own_work(algorithm: Algorithm, number: Number, view_of: Primitive) -> Primitive:
+    """The same for one robot: registers, and what waits has room."""
+
+    @Primitive
+    def view(walk: Expressions, table: Any, memory: Any) -> Any:
+        return make_room(walk, algorithm, number, view_of.emit(walk, table, memory))
+
+    return view
+
+
 @kernel
 def copy(source, target, count):
     """Four numbers under way at a time: memory is far."""
@@ -103,7 +111,7 @@ def copy(source, target, count):
 def gpu_entry(algorithm: Algorithm, number: Number, present: tuple[bool, ...]) -> Entry:
     parts, places = Parts(algorithm, number, present, "strided"), places_of(algorithm)
     tree_of = make_tree(algorithm, number, places.sizes, places.groups)
-    view_of = parts.view if algorithm.known else make_work(algorithm, places.work)
+    view_of = own_work(algorithm, number, parts.view) if algorithm.known else make_work(algorithm, places.work)
     stages = not algorithm.known
     first, results = len(algorithm.inputs), tuple(range(len(algorithm.outputs)))
 

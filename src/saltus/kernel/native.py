@@ -59,6 +59,7 @@ CODE = (
     "push_along",
     "pushcall",
     "quad",
+    "room",
     "scalar",
     "tables",
     "target",
