@@ -14,7 +14,7 @@ Rows are of one problem and one library:
 | `tries` | step lengths tried an iteration |
 | `shares` | of an iteration's time; what is left is line search, log and gaps |
 
-The peer's derivatives need what `calc` left; ours are complete. Where saltus tries all step lengths at once, `tries` is 1.
+Derivatives of both need what `calc` or a rollout left. Where saltus tries all step lengths at once, `tries` is 1.
 """
 
 from __future__ import annotations
@@ -72,11 +72,12 @@ def saltus(gait: GaitProblem, repeats: int, seconds: float) -> dict[str, Any]:
     result = around.solve(gait.xs0, gait.us0, max_iterations=ocp_peer.MOST_ITERATIONS)
     around.set_candidate(result.xs, result.us)
     around.compute_direction()
+    values = problem.calc(result.xs, result.us).values
     best = best_times(
         {
             "solve": Timed(lambda: solver.solve(gait.xs0, gait.us0, max_iterations=ocp_peer.MOST_ITERATIONS)),
             "calc": Timed(lambda: problem.calc(result.xs, result.us)),
-            "calc_diff": Timed(lambda: problem.calc_diff(result.xs, result.us, around.expansion)),
+            "calc_diff": Timed(lambda: problem.calc_diff(result.xs, result.us, around.expansion, values)),
             "backward": Timed(lambda: around.compute_direction(False)),
             "forward": Timed(lambda: around.try_step(1.0)),
         },

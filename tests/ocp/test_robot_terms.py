@@ -72,7 +72,7 @@ def test_terms_against_dual_numbers(robot: str, node: int) -> None:
     weights = data[:, first : first + len(names)]
     counts = weights[0] > 0
     weights[...] = np.diag(np.where(counts, 0.7, 0.0))
-    inputs = (q, v, u, values.a[node], values.forces[node], data)
+    inputs = (made.xs[node], u, values.a[node], values.forces[node], data)
     _, _, Lx, Lu, Lxx, Lxu, Luu, _, _ = _expand_nodes.call(problem.problem, inputs)
     _, costs = _term_values.call(problem.problem, (q, v, u, values.forces[node], data))
     assert counts.sum() > 5

@@ -191,18 +191,24 @@ def point_rows(tree, active, w, J):
 @kernel
 def take_rows(tree, active, target, rows, J, goal):
     """J and goal of constraints whose rows are given, zero for those that are not active."""
-    nv = tree.nv
     for c in range(tree.nc):
         if tree.given[c] >= 0:
             on = ld(active, c)
             for r in range(tree.first_row[c], tree.end_row[c]):
                 st(goal, r, ld(target, r) * on)
-                first = (tree.given[c] + r - tree.first_row[c]) * nv
-                for k in range(nv):
-                    st(J, r * nv + k, 0.0)
-                for n in range(tree.first_mover[c], tree.end_mover[c]):
-                    k = tree.mover[n]
-                    st(J, r * nv + k, ld(rows, first + k) * on)
+                take_row(tree, c, r, r, rows, on, J)
+
+
+@kernel
+def take_row(tree, c, r, place, rows, on, J):
+    """Row r, of constraint c, whose rows are given: to row `place` of J."""
+    nv = tree.nv
+    first = (tree.given[c] + r - tree.first_row[c]) * nv
+    for k in range(nv):
+        st(J, place * nv + k, 0.0)
+    for n in range(tree.first_mover[c], tree.end_mover[c]):
+        k = tree.mover[n]
+        st(J, place * nv + k, ld(rows, first + k) * on)
 
 
 @kernel

@@ -164,6 +164,7 @@ def fill_constraints(problem: ConstrainedModel, ints: Any, reals: Any) -> None:
         ints.first_row[c], ints.end_row[c] = row, row + constraint.dim
         for axis in constraint.rows:
             ints.row_axis[row], ints.before[row], reals.mu[row] = 0 if constraint.dofs else axis, row - 1, next(mu)
+            ints.row_owner[row] = c
             weight[axis], row = 0.0 if constraint.dofs else 1.0 / (problem.absorbed * reals.mu[row]), row + 1
         ints.given[c] = given if constraint.dofs else -1
         given += constraint.dim if constraint.dofs else 0
@@ -181,7 +182,7 @@ CONSTRAINTS = Part(
         one=named("most_iterations", "pulled"),
         nj=named("held"),
         nc=named("body_a", "body_b", "point", "next_held", "first_row", "end_row", "given"),
-        nm=named("row_axis", "before"),
+        nm=named("row_axis", "row_owner", "before"),
     ),
     Layout(
         one=named("tolerance", "rounding", "along", "about", "settled"),
@@ -196,7 +197,8 @@ CONSTRAINTS = Part(
 
 `pulled`: a constraint has a gain on its placement. `held`: the first constraint whose frame A is on this body, or -1;
 `next_held`: the next one there. `given`: the first of the user's rows that the constraint has, or -1. `row_axis`: which of
-the six rows it is; `before`: the row before it, the tree along which a dense matrix is factored.
+the six rows it is; `row_owner`: of which constraint; `before`: the row before it, the tree along which a dense matrix is
+factored.
 
 `lever`: how far a degree of freedom moves constraints; `reach`: and the robot (scale.py). `tolerance`, `rounding`,
 `settled`: convergence.py; `along`, `about`: what rounding leaves of rows along an axis, and about one, by the largest

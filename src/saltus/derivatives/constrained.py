@@ -39,20 +39,23 @@ from saltus.constraints.dense import factor_block, invert_block
 from saltus.constraints.dynamics import ConstrainedDynamics, Solution
 from saltus.constraints.precision import in_double, is_single
 from saltus.constraints.report import void
-from saltus.constraints.system import take_rows
 from saltus.constraints.tables import INFLUENCES, MOVERS, constrained
 from saltus.derivatives.constraint_rows import (
+    LIVE,
     REDUNDANT,
     add_rows,
     differentiate_rows,
+    find_live,
     first_of,
     frames_of,
     measure_rows,
     rate_slopes,
+    spread_columns,
+    spread_matrix,
     turn_forces,
 )
 from saltus.derivatives.modes import jacobian, register
-from saltus.derivatives.sweep import AXES, BODIES, sweep_back, sweep_out
+from saltus.derivatives.sweep import AXES, BODIES, sweep_back, sweep_out, sweep_out_from
 from saltus.dynamics.ltl import factor, invert
 from saltus.dynamics.panel import (
     add_product,
@@ -66,6 +69,7 @@ from saltus.dynamics.panel import (
     store_tile,
 )
 from saltus.kernel import Layout, Quad, fabs, kernel, ld, less, lift, maximum, minimum, select, some, st, zero
+from saltus.model.joint_kernels import lift_vec
 from saltus.spatial.algebra import Motion, Vec3, cross_motion
 
 STILL = 1e-14
@@ -83,22 +87,22 @@ WORK = Layout(
     nvv={"M": None},
     nmv={"J": None, "Z": None},
     nmm={"P": None, "power": None},
-    nm={"scale": None, "rows_panel": Quad},
-)
+    nm={"scale": None, "rows_panel": Quad, "felt": int},
+).extended(**LIVE.groups)
 
 
 @kernel
 def damp(tree, scale, w):
     """P = Delassus + mu scale, factored; returns the least part of a row's diagonal entry that elimination leaves."""
-    nm = tree.nm
+    m = w.live_rows[0]
     least = lift(1.0, zero(w.P))
-    for r in range(nm):
+    for r in range(m):
         for s in range(r):
-            st(w.P, r * nm + s, ld(w.power, r * nm + s))
-        st(w.P, r * nm + r, ld(w.power, r * nm + r) + tree.mu[r] * scale)
-    factor_block(w.P, w.scale, nm, 0, nm)
-    for r in range(nm):
-        diagonal = ld(w.power, r * nm + r) + tree.mu[r] * scale
+            st(w.P, r * m + s, ld(w.power, r * m + s))
+        st(w.P, r * m + r, ld(w.power, r * m + r) + tree.mu[w.live_row[r]] * scale)
+    factor_block(w.P, w.scale, m, 0, m)
+    for r in range(m):
+        diagonal = ld(w.power, r * m + r) + tree.mu[w.live_row[r]] * scale
         least = minimum(least, 1.0 / (ld(w.scale, r) * diagonal))
     return least
 
@@ -109,35 +113,35 @@ def sum_iterations(tree, w, G):
 
     Returns 1 where rows are redundant, else 0; `power` is then the projection on what pushes against itself.
     """
-    nm, o = tree.nm, zero(G)
+    m, o = w.live_rows[0], zero(G)
     one = lift(1.0, o)
     scale, largest = one, o
     redundant = less(damp(tree, one, w), REDUNDANT)
     if tree.most_iterations[0] > 1:
         if some(redundant):
-            for r in range(nm):
-                largest = maximum(largest, ld(w.power, r * nm + r) * (DAMPED / tree.mu[r]))
+            for r in range(m):
+                largest = maximum(largest, ld(w.power, r * m + r) * (DAMPED / tree.mu[w.live_row[r]]))
             scale = select(redundant, maximum(one, largest), one)
             damp(tree, scale, w)
-    invert_block(w.P, w.scale, nm, 0, nm)
-    for i in range(nm):
+    invert_block(w.P, w.scale, m, 0, m)
+    for i in range(m):
         for j in range(i + 1):
-            entry = ld(w.P, i * nm + j)
-            st(G, i * nm + j, entry)
-            st(G, j * nm + i, entry)
-            st(w.power, i * nm + j, entry * tree.mu[j] * scale)
-            st(w.power, j * nm + i, entry * tree.mu[i] * scale)
+            entry = ld(w.P, i * m + j)
+            st(G, i * m + j, entry)
+            st(G, j * m + i, entry)
+            st(w.power, i * m + j, entry * tree.mu[w.live_row[j]] * scale)
+            st(w.power, j * m + i, entry * tree.mu[w.live_row[i]] * scale)
     if tree.most_iterations[0] > 1:
         going = less(-1.0, o)
         for _ in range(MOST_DOUBLINGS):
             if some(going):
-                add_terms(nm, select(going, one, o), w, G)
-                change = square_power(nm, going, w)
+                add_terms(m, select(going, one, o), w, G)
+                change = square_power(m, going, w)
                 going = less(STILL, change * change * change * change)
-        add_terms(nm, one, w, G)
+        add_terms(m, one, w, G)
         if some(redundant):
             for _ in range(3):
-                square_power(nm, redundant, w)
+                square_power(m, redundant, w)
     return select(redundant, one, o)
 
 
@@ -167,74 +171,92 @@ def square_power(nm, going, w):
 @kernel
 def invert_system(tree, w, da_dtau, da_dtarget, df_dtau, df_dtarget):
     """The four blocks of the inverse, from the upper triangle of M and from J; returns 1 if rows are redundant, else 0."""
-    nv, nm = tree.nv, tree.nm
+    nv, m = tree.nv, w.live_rows[0]
     factor(tree.above, nv, w.M, w.pivot)
     invert(tree.above, nv, w.M, w.pivot, w.panel, da_dtau)
+    if m == 0:
+        return zero(da_dtau)
     for j in range(0, nv, 4):  # Z = J M^-1
         load_panel(da_dtau, nv, nv, j, 1.0, w.panel)
-        for c in range(tree.nc):
-            end = tree.end_row[c]
-            for r in range(tree.first_row[c], end, 3):
+        for n in range(w.lives[0]):
+            c = w.live[n]
+            first = w.row_place[tree.first_row[c]]
+            end = first + tree.end_row[c] - tree.first_row[c]
+            for r in range(first, end, 3):
                 movers, last = tree.first_mover[c], tree.end_mover[c]
                 tile = add_sparse(empty_tile(da_dtau), w.J, nv, r, end, w.panel, tree.mover, movers, last)
                 store_tile(w.Z, nv, end, r, j, tile)
-    for c in range(tree.nc):  # the lower triangle of the Delassus matrix Z J^T
-        for s in range(tree.first_row[c], tree.end_row[c]):
-            for r in range(s, nm):
-                total = zero(da_dtau)
-                for n in range(tree.first_mover[c], tree.end_mover[c]):
-                    k = tree.mover[n]
-                    total = total + ld(w.Z, r * nv + k) * ld(w.J, s * nv + k)
-                st(w.power, r * nm + s, total)
+    for s in range(m):  # the lower triangle of the Delassus matrix Z J^T
+        c = tree.row_owner[w.live_row[s]]
+        for r in range(s, m):
+            total = zero(da_dtau)
+            for n in range(tree.first_mover[c], tree.end_mover[c]):
+                k = tree.mover[n]
+                total = total + ld(w.Z, r * nv + k) * ld(w.J, s * nv + k)
+            st(w.power, r * m + s, total)
     loose = sum_iterations(tree, w, df_dtarget)
-    multiply(-1.0, df_dtarget, nm, nm, w.Z, nv, w.rows_panel, df_dtau)
+    multiply(-1.0, df_dtarget, m, m, w.Z, nv, w.rows_panel, df_dtau)
     for j in range(0, nv, 4):
-        load_panel(df_dtau, nv, nm, j, 1.0, w.rows_panel)
+        load_panel(df_dtau, nv, m, j, 1.0, w.rows_panel)
         for i in range(0, nv, 3):
-            tile = add_product(load_tile(da_dtau, nv, nv, i, j), w.Z, 1, nv, i, nv, w.rows_panel, nm)
+            tile = add_product(load_tile(da_dtau, nv, nv, i, j), w.Z, 1, nv, i, nv, w.rows_panel, m)
             store_tile(da_dtau, nv, nv, i, j, tile)
-    for r in range(nm):
+    for r in range(m):
         for k in range(nv):
-            st(da_dtarget, k * nm + r, -ld(df_dtau, r * nv + k))
+            st(da_dtarget, k * m + r, -ld(df_dtau, r * nv + k))
     return loose
+
+
+@kernel
+def list_felt(tree, p, w):
+    """Which live rows the p-th four degrees of freedom change; their count."""
+    count = 0
+    for n in range(tree.first_felt[p], tree.end_felt[p]):
+        place = w.row_place[tree.listed[n]]
+        if place >= 0:
+            w.felt[count] = place
+            count += 1
+    return count
 
 
 @kernel
 def apply_inverse(tree, w, da_dtau, da_dtarget, df_dtau, df_dtarget, da, df):
     """[da; df] = -[[A, T], [N, G]] [da; df], the right side zero but where the tree and the constraints have entries."""
-    nv, nm = tree.nv, tree.nm
+    nv, m = tree.nv, w.live_rows[0]
     for j in range(0, nv, 4):
         p = j // 4
         first, end = tree.first_touched[p], tree.end_touched[p]
-        first_row, end_row = tree.first_felt[p], tree.end_felt[p]
+        rows = list_felt(tree, p, w)
         load_sparse(da, nv, j, -1.0, w.panel, tree.listed, first, end)
-        load_sparse(df, nv, j, -1.0, w.rows_panel, tree.listed, first_row, end_row)
+        load_sparse(df, nv, j, -1.0, w.rows_panel, w.felt, 0, rows)
         for i in range(0, nv, 3):
             tile = add_sparse(empty_tile(da), da_dtau, nv, i, nv, w.panel, tree.listed, first, end)
-            tile = add_sparse(tile, da_dtarget, nm, i, nv, w.rows_panel, tree.listed, first_row, end_row)
+            tile = add_sparse(tile, da_dtarget, m, i, nv, w.rows_panel, w.felt, 0, rows)
             store_tile(da, nv, nv, i, j, tile)
-        for i in range(0, nm, 3):
-            tile = add_sparse(empty_tile(da), df_dtau, nv, i, nm, w.panel, tree.listed, first, end)
-            tile = add_sparse(tile, df_dtarget, nm, i, nm, w.rows_panel, tree.listed, first_row, end_row)
-            store_tile(df, nv, nm, i, j, tile)
+        for i in range(0, m, 3):
+            tile = add_sparse(empty_tile(da), df_dtau, nv, i, m, w.panel, tree.listed, first, end)
+            tile = add_sparse(tile, df_dtarget, m, i, m, w.rows_panel, w.felt, 0, rows)
+            store_tile(df, nv, m, i, j, tile)
 
 
 @kernel
 def turn_redundancy(tree, loose, forces, active, w, da_dtarget, df_dq):
     """To df/dq, where rows are redundant: least forces f stay in the range of J, which turns with q. What pushes against
     itself changes by its projection of dJ x / mu, with M x = J^T G mu f."""
-    nv, nm, o = tree.nv, tree.nm, zero(df_dq)
+    nv, m, o = tree.nv, w.live_rows[0], zero(df_dq)
     w.acceleration[0] = Motion(Vec3(o, o, o), Vec3(o, o, o))
     for i in range(1, tree.nj):
         moving = w.acceleration[tree.parent[i]]
         for k in range(tree.iv[i], tree.end[i]):
             slide = o
-            for r in range(nm):
-                slide = slide + ld(da_dtarget, k * nm + r) * (tree.mu[r] * ld(forces, r))
+            for n in range(m):
+                r = w.live_row[n]
+                slide = slide + ld(da_dtarget, k * m + n) * (tree.mu[r] * ld(forces, r))
             moving = moving + w.axis[k] * slide
         w.acceleration[i] = moving
-    clear(w.Z, nm * nv)
-    for c in range(tree.nc):
+    clear(w.Z, m * nv)
+    for n in range(w.lives[0]):
+        c = w.live[n]
         if tree.given[c] >= 0:
             continue
         pair, on, vb = frames_of(tree, c, w), ld(active, c), w.acceleration[tree.body_b[c]]
@@ -243,15 +265,15 @@ def turn_redundancy(tree, loose, forces, active, w, da_dtarget, df_dq):
             while k >= 0:
                 psi = cross_motion(w.acceleration[tree.parent[tree.body[k]]], w.axis[k])
                 rows = rate_slopes(tree, c, w.axis[k], psi, vb, side == 0, pair)
-                add_rows(tree, c, k, rows, on * (1.0 - 2.0 * side), w.Z)
+                add_rows(tree, c, k, rows, on * (1.0 - 2.0 * side), w, w.Z)
                 k = tree.above[k]
     for j in range(0, nv, 4):
-        load_panel(w.Z, nv, nm, j, loose, w.rows_panel)
-        for r in range(nm):
-            w.rows_panel[r] = w.rows_panel[r] * (1.0 / tree.mu[r])
-        for i in range(0, nm, 3):
-            tile = add_product(load_tile(df_dq, nv, nm, i, j), w.power, nm, 1, i, nm, w.rows_panel, nm)
-            store_tile(df_dq, nv, nm, i, j, tile)
+        load_panel(w.Z, nv, m, j, loose, w.rows_panel)
+        for r in range(m):
+            w.rows_panel[r] = w.rows_panel[r] * (1.0 / tree.mu[w.live_row[r]])
+        for i in range(0, m, 3):
+            tile = add_product(load_tile(df_dq, nv, m, i, j), w.power, m, 1, i, m, w.rows_panel, m)
+            store_tile(df_dq, nv, m, i, j, tile)
 
 
 @kernel
@@ -265,6 +287,31 @@ def aim_targets(tree, active, da_dtarget, df_dtarget):
                 st(da_dtarget, k * nm + r, ld(da_dtarget, k * nm + r) * on)
             for s in range(nm):
                 st(df_dtarget, s * nm + r, ld(df_dtarget, s * nm + r) * on)
+
+
+@kernel
+def begin(tree, rising, q, v, a, forces, active, rows, external, w, da_dq, da_dv, df_dq, df_dv):
+    """Sweeps to the leaves, in a world that accelerates so, and differentiates the rows of live constraints."""
+    nv = tree.nv
+    find_live(tree, active, w)
+    clear(da_dq, nv * nv)
+    clear(da_dv, nv * nv)
+    clear(df_dq, w.live_rows[0] * nv)
+    clear(df_dv, w.live_rows[0] * nv)
+    sweep_out_from(tree, rising, q, v, a, external, w)
+    differentiate_rows(tree, forces, active, rows, w, w.J, df_dq, df_dv)
+
+
+@kernel
+def finish(tree, forces, active, w, da_dq, da_dv, da_dtau, da_dtarget, df_dq, df_dv, df_dtau, df_dtarget):
+    """Sweeps to the root, and solves. Rows, and columns of targets, are those of live constraints."""
+    sweep_back(tree, w, w.M, da_dq, da_dv)
+    turn_forces(tree, forces, active, w, da_dq)
+    loose = invert_system(tree, w, da_dtau, da_dtarget, df_dtau, df_dtarget)
+    apply_inverse(tree, w, da_dtau, da_dtarget, df_dtau, df_dtarget, da_dq, df_dq)
+    apply_inverse(tree, w, da_dtau, da_dtarget, df_dtau, df_dtarget, da_dv, df_dv)
+    if tree.most_iterations[0] > 1 and some(less(0.5, loose)):
+        turn_redundancy(tree, loose, forces, active, w, da_dtarget, df_dq)
 
 
 @constrained(
@@ -283,21 +330,15 @@ def _constrained_derivatives(
     tree, q, v, a, forces, active, rows, external, w,
     da_dq, da_dv, da_dtau, da_dtarget, df_dq, df_dv, df_dtau, df_dtarget, gap, rate,
 ):  # fmt: skip
-    clear(da_dq, tree.nv * tree.nv)
-    clear(da_dv, tree.nv * tree.nv)
-    clear(df_dq, tree.nm * tree.nv)
-    clear(df_dv, tree.nm * tree.nv)
-    sweep_out(tree, q, v, a, external, w)
-    differentiate_rows(tree, forces, active, w, w.J, df_dq, df_dv)
-    take_rows(tree, active, forces, rows, w.J, gap)
+    nv, nm, rising = tree.nv, tree.nm, lift_vec(tree.gravity[0] * -1.0, zero(q))
+    begin(tree, rising, q, v, a, forces, active, rows, external, w, da_dq, da_dv, df_dq, df_dv)
     measure_rows(tree, w, gap, rate)
-    sweep_back(tree, w, w.M, da_dq, da_dv)
-    turn_forces(tree, forces, active, w, da_dq)
-    loose = invert_system(tree, w, da_dtau, da_dtarget, df_dtau, df_dtarget)
-    apply_inverse(tree, w, da_dtau, da_dtarget, df_dtau, df_dtarget, da_dq, df_dq)
-    apply_inverse(tree, w, da_dtau, da_dtarget, df_dtau, df_dtarget, da_dv, df_dv)
-    if tree.most_iterations[0] > 1 and some(less(0.5, loose)):
-        turn_redundancy(tree, loose, forces, active, w, da_dtarget, df_dq)
+    finish(tree, forces, active, w, da_dq, da_dv, da_dtau, da_dtarget, df_dq, df_dv, df_dtau, df_dtarget)
+    for matrix in (df_dq, df_dv, df_dtau):
+        spread_matrix(tree, w, matrix, nv)
+    spread_columns(tree, w, da_dtarget, nv)
+    spread_columns(tree, w, df_dtarget, w.live_rows[0])
+    spread_matrix(tree, w, df_dtarget, nm)
     aim_targets(tree, active, da_dtarget, df_dtarget)
 
 
@@ -305,16 +346,16 @@ def _constrained_derivatives(
     MOVERS,
     inputs={"q": "nq", "v": "nv", "a": "nv", "active": "nc", "rows": "nu nv"},
     outputs={"dq": "nm nv", "dv": "nm nv", "da": "nm nv"},
-    work=Layout(nj=BODIES, nv=AXES, nm={"none": None}),
+    work=Layout(nj=BODIES, nv=AXES, nm={"none": None}).extended(**LIVE.groups),
 )
 def _constraint_acceleration_derivatives(tree, q, v, a, active, rows, w, dq, dv, da):
     for r in range(tree.nm):
         st(w.none, r, 0.0)
     clear(dq, tree.nm * tree.nv)
     clear(dv, tree.nm * tree.nv)
+    find_live(tree, None, w)
     sweep_out(tree, q, v, a, None, w)
-    differentiate_rows(tree, w.none, active, w, da, dq, dv)
-    take_rows(tree, active, w.none, rows, da, w.none)
+    differentiate_rows(tree, w.none, active, rows, w, da, dq, dv)
 
 
 class ConstraintAccelerationDerivatives(NamedTuple):

@@ -10,6 +10,14 @@ if it carries a, and by the opposite if it carries b. Points have velocities and
 origins instead; `point_slopes` has theirs. Baumgarte's gains add kd rate - kp gap to a row.
 
 Forces turn with A, so that one on body b turns with bodies that b does not: `turn_forces` adds what sweep.py cannot know.
+
+Constraints that hold in no lane cost nothing: rows of matrices are those of `live` ones, one after the other.
+
+| code | what | group |
+|---|---|---|
+| `live`, `lives` | the constraints that are active in some lane, and how many | nc, one |
+| `live_row`, `live_rows` | their rows, and how many | nm, one |
+| `row_place` | of each row, which of these it is; -1 if it is none | nm |
 """
 
 from __future__ import annotations
@@ -17,8 +25,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from saltus.constraints.measure import separation
-from saltus.constraints.system import direction, fill_row, point_acceleration, unit_force
-from saltus.kernel import kernel, ld, st, zero
+from saltus.constraints.system import direction, fill_row, point_acceleration, take_row, unit_force
+from saltus.kernel import Layout, fabs, kernel, ld, less, some, st, zero
 from saltus.model.joint_kernels import component
 from saltus.spatial.algebra import (
     SE3,
@@ -48,15 +56,65 @@ class Pair(NamedTuple):
     X: SE3  # B seen from A
 
 
+LIVE = Layout(
+    nc={"live": int}, nm={"live_row": int, "row_place": int}, one={"lives": int, "live_rows": int}
+)  # fmt: skip
+
 REDUNDANT = 1e-5
 """Rows count as redundant if elimination leaves less than this of a row's diagonal entry."""
 
 
 @kernel
+def find_live(tree, active, w):
+    """What holds in some lane; all that there is if `active` is None."""
+    lives, rows = 0, 0
+    for c in range(tree.nc):
+        holds = True
+        if active is not None:
+            holds = some(less(0.0, fabs(ld(active, c))))
+        if holds:
+            w.live[lives] = c
+            lives += 1
+        for r in range(tree.first_row[c], tree.end_row[c]):
+            if holds:
+                w.live_row[rows], w.row_place[r] = r, rows
+                rows += 1
+            else:
+                w.row_place[r] = -1
+    w.lives[0], w.live_rows[0] = lives, rows
+
+
+@kernel
+def spread_matrix(tree, w, matrix, columns):
+    """Rows of live constraints, of so many numbers each, to their places among all rows; those of others are zero."""
+    if w.live_rows[0] < tree.nm:
+        for r in range(tree.nm - 1, -1, -1):
+            p = w.row_place[r]
+            for k in range(columns):
+                if p < 0:
+                    st(matrix, r * columns + k, 0.0)
+                else:
+                    st(matrix, r * columns + k, ld(matrix, p * columns + k))
+
+
+@kernel
+def spread_columns(tree, w, matrix, rows):
+    """The same for columns."""
+    nm, m = tree.nm, w.live_rows[0]
+    if m < nm:
+        for k in range(rows - 1, -1, -1):
+            for r in range(nm - 1, -1, -1):
+                p = w.row_place[r]
+                if p < 0:
+                    st(matrix, k * nm + r, 0.0)
+                else:
+                    st(matrix, k * nm + r, ld(matrix, k * m + p))
+
+
+@kernel
 def rising(tree, w, i):
     """The acceleration of body i, without gravity."""
-    a, g = w.acceleration[i], tree.gravity[0]
-    return Motion(Vec3(a.lin.x + g.x, a.lin.y + g.y, a.lin.z + g.z), a.ang)
+    return w.acceleration[i] - w.acceleration[0]
 
 
 @kernel
@@ -92,9 +150,8 @@ def rate_slopes(tree, c, axis, psi, vb, on_a, pair):
 @kernel
 def row_slopes(tree, c, k, on_a, pair, w):
     """The six rows of constraint c, by q_k and by v_k, gains included, if k carries body a; or the opposite, if body b."""
-    axis, psi_dot, upsilon_dot, g = w.axis[k], w.psi_dot[k], w.upsilon_dot[k], tree.gravity[0]
-    lifted = w.psi_ddot[k]
-    psi_ddot = Motion(lifted.lin + cross(Vec3(g.x, g.y, g.z), axis.ang), lifted.ang)
+    axis, psi_dot, upsilon_dot = w.axis[k], w.psi_dot[k], w.upsilon_dot[k]
+    psi_ddot = w.psi_ddot[k] - cross_motion(w.acceleration[0], axis)
     A, va, vb, kd = pair.A, pair.va, pair.vb, tree.kd[c]
     s = act_inv(A, axis)
     if tree.point[c]:
@@ -143,14 +200,15 @@ def load_bodies(tree, c, pair, forces, on, w, J):
     for r in range(tree.first_row[c], tree.end_row[c]):
         axis = tree.row_axis[r]
         d = direction(pair.A.R, axis)
-        fill_row(tree, r, a, b, unit_force(d, pair.A.p, axis) * on, unit_force(d, p, axis) * on, w, J)
+        place = w.row_place[r]
+        fill_row(tree, place, a, b, unit_force(d, pair.A.p, axis) * on, unit_force(d, p, axis) * on, w, J)
 
 
 @kernel
-def add_rows(tree, c, k, rows, scale, matrix):
-    """To column k of a matrix (nm, nv), the rows of constraint c."""
+def add_rows(tree, c, k, rows, scale, w, matrix):
+    """To column k of a matrix, the rows of constraint c."""
     for r in range(tree.first_row[c], tree.end_row[c]):
-        place = r * tree.nv + k
+        place = w.row_place[r] * tree.nv + k
         st(matrix, place, ld(matrix, place) + component(rows, tree.row_axis[r]) * scale)
 
 
@@ -162,19 +220,24 @@ def first_of(tree, c, side):
 
 
 @kernel
-def differentiate_rows(tree, forces, active, w, J, dq, dv):
-    """J, and the derivatives of all rows (dq, dv: zero before); takes the forces of constraints off those of bodies."""
-    for c in range(tree.nc):
+def differentiate_rows(tree, forces, active, rows, w, J, dq, dv):
+    """J, and the derivatives of all rows (dq, dv: zero before); takes the forces of constraints off those of bodies.
+    `rows`: those that users give."""
+    for n in range(w.lives[0]):
+        c = w.live[n]
+        on = ld(active, c)
         if tree.given[c] >= 0:
+            for r in range(tree.first_row[c], tree.end_row[c]):
+                take_row(tree, c, r, w.row_place[r], rows, on, J)
             continue
-        on, pair = ld(active, c), frames_of(tree, c, w)
+        pair = frames_of(tree, c, w)
         load_bodies(tree, c, pair, forces, on, w, J)
         for side in range(2):
             k, scale = first_of(tree, c, side), on * (1.0 - 2.0 * side)
             while k >= 0:
                 rows_q, rows_v = row_slopes(tree, c, k, side == 0, pair, w)
-                add_rows(tree, c, k, rows_q, scale, dq)
-                add_rows(tree, c, k, rows_v, scale, dv)
+                add_rows(tree, c, k, rows_q, scale, w, dq)
+                add_rows(tree, c, k, rows_v, scale, w, dv)
                 k = tree.above[k]
 
 
@@ -191,7 +254,8 @@ def turned_force(tree, c, axis, force, p):
 def turn_forces(tree, forces, active, w, dq):
     """To dtau/dq: the force on body b turns with what carries A, not with what carries b."""
     nv = tree.nv
-    for c in range(tree.nc):
+    for n in range(w.lives[0]):
+        c = w.live[n]
         if tree.given[c] >= 0 or tree.body_b[c] == 0:
             continue
         pair = frames_of(tree, c, w)

@@ -23,15 +23,17 @@ from saltus.constraints.dynamics import ConstrainedDynamics
 from saltus.constraints.impact import Impact
 from saltus.constraints.precision import in_double, is_single
 from saltus.constraints.report import void
-from saltus.constraints.system import take_rows
+from saltus.constraints.system import take_row
 from saltus.constraints.tables import INFLUENCES, MOVERS, constrained
 from saltus.derivatives.constrained import WORK, apply_inverse, invert_system, turn_redundancy
 from saltus.derivatives.constraint_rows import (
     add_rows,
+    find_live,
     first_of,
     frames_of,
     load_bodies,
     rate_slopes,
+    spread_matrix,
     turn_forces,
 )
 from saltus.derivatives.modes import jacobian, register
@@ -69,20 +71,24 @@ def sweep_jump(tree, q, v, jump, w):
 
 
 @kernel
-def differentiate_rates(tree, impulses, active, restitution, w, J, dq):
-    """J, and the derivatives of all rates by q; takes the impulses off those of bodies."""
-    for c in range(tree.nc):
+def differentiate_rates(tree, impulses, active, restitution, rows, w, J, dq):
+    """J, and the derivatives of all rates by q; takes the impulses off those of bodies. `rows`: those that users give."""
+    for n in range(w.lives[0]):
+        c = w.live[n]
+        on = ld(active, c)
         if tree.given[c] >= 0:
+            for r in range(tree.first_row[c], tree.end_row[c]):
+                take_row(tree, c, r, w.row_place[r], rows, on, J)
             continue
-        on, pair, share = ld(active, c), frames_of(tree, c, w), 1.0 + ld(restitution, c)
+        pair, share = frames_of(tree, c, w), 1.0 + ld(restitution, c)
         load_bodies(tree, c, pair, impulses, on, w, J)
         vb = w.acceleration[tree.body_b[c]] + pair.vb * share
         for side in range(2):
             k = first_of(tree, c, side)
             while k >= 0:
                 psi = w.psi_ddot[k] + w.psi_dot[k] * share
-                rows = rate_slopes(tree, c, w.axis[k], psi, vb, side == 0, pair)
-                add_rows(tree, c, k, rows, on * (1.0 - 2.0 * side), dq)
+                slopes = rate_slopes(tree, c, w.axis[k], psi, vb, side == 0, pair)
+                add_rows(tree, c, k, slopes, on * (1.0 - 2.0 * side), w, dq)
                 k = tree.above[k]
 
 
@@ -91,7 +97,7 @@ def differentiate_rates(tree, impulses, active, restitution, w, J, dq):
     INFLUENCES,
     inputs={"q": "nq", "v": "nv", "jump": "nv", "impulses": "nm", "active": "nc", "restitution": "nc", "rows": "nu nv"},
     outputs={"dv_dq": "nv nv", "dv_dv": "nv nv", "dimpulses_dq": "nm nv", "dimpulses_dv": "nm nv"},
-    work=WORK.extended(nvv={"A": None}, nmv={"T": None, "N": None}, nmm={"G": None}, nm={"aside": None}),
+    work=WORK.extended(nvv={"A": None}, nmv={"T": None, "N": None}, nmm={"G": None}),
     inverts_inertia=True,
     double_only=True,
 )
@@ -99,23 +105,25 @@ def _impact_derivatives(
     tree, q, v, jump, impulses, active, restitution, rows, w, dv_dq, dv_dv, dimpulses_dq, dimpulses_dv
 ):
     nv = tree.nv
+    find_live(tree, active, w)
     clear(dv_dq, nv * nv)
     clear(dimpulses_dq, tree.nm * nv)
     sweep_jump(tree, q, v, jump, w)
-    differentiate_rates(tree, impulses, active, restitution, w, w.J, dimpulses_dq)
-    take_rows(tree, active, impulses, rows, w.J, w.aside)
+    differentiate_rates(tree, impulses, active, restitution, rows, w, w.J, dimpulses_dq)
     sweep_back(tree, w, w.M, dv_dq, dv_dv)
     turn_forces(tree, impulses, active, w, dv_dq)
     clear(dv_dv, nv * nv)
-    for c in range(tree.nc):
-        for r in range(tree.first_row[c], tree.end_row[c]):
-            for k in range(nv):
-                st(dimpulses_dv, r * nv + k, (1.0 + ld(restitution, c)) * ld(w.J, r * nv + k))
+    for n in range(w.live_rows[0]):
+        share = 1.0 + ld(restitution, tree.row_owner[w.live_row[n]])
+        for k in range(nv):
+            st(dimpulses_dv, n * nv + k, share * ld(w.J, n * nv + k))
     loose = invert_system(tree, w, w.A, w.T, w.N, w.G)
     apply_inverse(tree, w, w.A, w.T, w.N, w.G, dv_dq, dimpulses_dq)
     apply_inverse(tree, w, w.A, w.T, w.N, w.G, dv_dv, dimpulses_dv)
     if tree.most_iterations[0] > 1 and some(less(0.5, loose)):
         turn_redundancy(tree, loose, impulses, active, w, w.T, dimpulses_dq)
+    spread_matrix(tree, w, dimpulses_dq, nv)
+    spread_matrix(tree, w, dimpulses_dv, nv)
     for k in range(nv):
         st(dv_dv, k * nv + k, ld(dv_dv, k * nv + k) + 1.0)
 

@@ -28,7 +28,7 @@ from __future__ import annotations
 from saltus.derivatives.rate import coriolis, coriolis_back, inertia_rate
 from saltus.dynamics.rnea import external_force
 from saltus.kernel import kernel, ld, lift, st, zero
-from saltus.model.joint_kernels import axis_seen_from, joint_placement, placed_after
+from saltus.model.joint_kernels import axis_seen_from, joint_placement, lift_vec, placed_after
 from saltus.spatial.algebra import (
     SE3,
     Force,
@@ -56,12 +56,18 @@ AXES: dict[str, type | None] = {"axis": Motion, "psi_dot": Motion, "psi_ddot": M
 def sweep_out(tree, q, v, a, forces, w):
     """To the leaves: motions of bodies and axes, and the inertias, momenta and forces of each body. `a` may be None (zero),
     and so may `forces` (external ones, as in `rnea`)."""
-    o, g = zero(q), tree.gravity[0]
+    sweep_out_from(tree, lift_vec(tree.gravity[0] * -1.0, zero(q)), q, v, a, forces, w)
+
+
+@kernel
+def sweep_out_from(tree, rising, q, v, a, forces, w):
+    """The same in a world that accelerates so."""
+    o = zero(q)
     none, one = Vec3(o, o, o), lift(1.0, o)
     X = SE3(Mat3(one, o, o, o, one, o, o, o, one), none)
     if tree.nj > 1:
         X = SE3(X.R, -joint_placement(tree, 1, q, Vec2(one, o)).p)
-    velocity, acceleration = Motion(none, none), Motion(Vec3(o - g.x, o - g.y, o - g.z), none)
+    velocity, acceleration = Motion(none, none), Motion(rising, none)
     w.place[0], w.velocity[0], w.acceleration[0] = X, velocity, acceleration
     w.composite[0], w.momentum[0] = Rigid(o, none, Sym3(o, o, o, o, o, o)), Force(none, none)
     w.rate[0], w.force[0] = Sym3(o, o, o, o, o, o), Force(none, none)
@@ -70,7 +76,7 @@ def sweep_out(tree, q, v, a, forces, w):
             X, velocity = w.place[tree.parent[i]], w.velocity[tree.parent[i]]
             acceleration = w.acceleration[tree.parent[i]]
         X = placed_after(tree, i, q, X)
-        turning, rising = Motion(none, none), Motion(none, none)
+        turning, speeding = Motion(none, none), Motion(none, none)
         for k in range(tree.iv[i], tree.end[i]):
             axis = axis_seen_from(X, tree.axis[k])
             psi_dot = cross_motion(velocity, axis)
@@ -78,9 +84,9 @@ def sweep_out(tree, q, v, a, forces, w):
             w.psi_ddot[k] = cross_motion(acceleration, axis) + cross_motion(velocity, psi_dot)
             turning = turning + axis * ld(v, k)
             if a is not None:
-                rising = rising + axis * ld(a, k)
+                speeding = speeding + axis * ld(a, k)
         velocity = velocity + turning
-        acceleration = acceleration + rising + cross_motion(velocity, turning)
+        acceleration = acceleration + speeding + cross_motion(velocity, turning)
         for k in range(tree.iv[i], tree.end[i]):
             w.upsilon_dot[k] = w.psi_dot[k] + cross_motion(velocity, w.axis[k])
         body = X @ tree.solid[i]

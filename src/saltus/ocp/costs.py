@@ -103,8 +103,8 @@ def expand_terms(tree, q, v, u, forces, f_q, f_v, f_u, scale, weights, reference
     o = zero(weights)
     for i in range(tree.nall):
         st(w.gradient, i, o)
-    for i in range(tree.nall * tree.nall):
-        st(w.hessian, i, o)
+        for j in range(i + 1):
+            st(w.hessian, i * tree.nall + j, o)
     total = o
     for t in range(tree.nterm):
         weight = ld(weights, t) * scale

@@ -25,15 +25,15 @@ def refuse_bad_data(problem: Any) -> None:
     if not np.isfinite(data).all():
         raise explained(problem, ValueError())
     dt, struck = data[..., :-1, 0], data[..., :-1, 2] > 0
-    wrong = np.argwhere((dt < 0) | ((dt == 0) != struck))
-    if len(wrong):
-        node = tuple(wrong[0].tolist())
+    wrong = (dt < 0) | ((dt == 0) != struck)
+    if wrong.any():
+        node = tuple(np.argwhere(wrong)[0].tolist())
         expected = "0, as it is an impact" if struck[node] else "a positive time"
         raise ModelError(f"node {node[-1]}: dt is {dt[node]}, expected {expected}")
-    wrong = np.argwhere(problem.weights < 0)
-    if len(wrong):
-        *_, t, k = wrong[0].tolist()
-        name, weight = problem.terms.terms[k].name, problem.weights[tuple(wrong[0])]
+    wrong = problem.weights < 0
+    if wrong.any():
+        *_, t, k = place = tuple(np.argwhere(wrong)[0].tolist())
+        name, weight = problem.terms.terms[k].name, problem.weights[place]
         raise ModelError(f"node {t}: the weight of term {name!r} is {weight}, expected none negative")
     for name, place in problem.terms.states.items():
         problem.terms.check_configuration(problem.references[..., place], f"reference of term {name!r}")

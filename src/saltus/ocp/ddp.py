@@ -19,12 +19,17 @@ from saltus.ocp.euler_structure import _euler_backward, _euler_box_backward
 from saltus.ocp.horizon import Horizon
 from saltus.ocp.problem import Expansion, OCPResult, Trial
 from saltus.ocp.riccati import _backward, _box_backward
-from saltus.ocp.solver import Direction, Solver, refuse_bad_bounds
+from saltus.ocp.solver import Direction, Solver, anyone, refuse_bad_bounds
 from saltus.ocp.vector_problem import FREE
 
 BACKWARD = {False: _backward, True: _box_backward}
 EULER_BACKWARD = {False: _euler_backward, True: _euler_box_backward}
 """By whether controls are bounded."""
+
+
+def pair(report: Array) -> Array:
+    """(..., 2) as (2, ...), in memory of its own."""
+    return report.copy() if report.ndim == 1 else np.moveaxis(report, -1, 0).copy()
 
 
 class RiccatiSolver(Solver):
@@ -55,13 +60,15 @@ class RiccatiSolver(Solver):
     def compute_direction(self, recalculate: bool = True) -> Any:
         """See Solver; gains are in `direction`."""
         if recalculate or self.expansion is None:
-            self.expansion = self.problem.calc_diff(self.xs, self.us, self.expansion)
+            self.expansion = self.problem.calc_diff(self.xs, self.us, self.expansion, **self.known())
         self.direction = Direction(*self.backward())
         nodes = self.direction.report[..., 4].astype(int)
-        if (self.running & (nodes >= 0)).any():
+        failed = nodes >= 0
+        if anyone(self.running & failed):
             lost = self.set_aside(self.expansion)
             nodes = np.where(lost >= 0, lost, nodes)
-        if (nodes >= 0).any():
+            failed = nodes >= 0
+        if anyone(failed):
             for array in self.direction:
                 array[nodes >= 0] = 0.0  # what is left there may be anything, and rollouts take numbers alone
         return nodes
@@ -70,7 +77,9 @@ class RiccatiSolver(Solver):
         """The backward pass on what `expansion` is now."""
         nodes, problem = cast(Expansion, self.expansion), self.problem
         euler = nodes.euler
-        inputs: Any = (*nodes[:7], self.iterate.gaps, self.controlled, np.stack([self.preg, self.dreg], -1))
+        regularisation = np.empty((*self.batch, 2))
+        regularisation[..., 0], regularisation[..., 1] = self.preg, self.dreg
+        inputs: Any = (*nodes[:7], self.iterate.gaps, self.controlled, regularisation)
         if self.boxed:
             inputs += self.room()
         algorithm, blocks = BACKWARD[self.boxed], () if euler is None else euler.blocks
@@ -95,7 +104,12 @@ class RiccatiSolver(Solver):
     def roll(self, lengths: Array) -> Trial:
         """See Solver."""
         found = self.outcome()
-        return self.problem.forward(self.xs, self.us, self.gaps_to_keep(), found.K, found.k, lengths, self.bounded())
+        inputs = self.xs, self.us, self.gaps_to_keep(), found.K, found.k, lengths, self.bounded()
+        return self.problem.forward(*inputs, **self.known())
+
+    def known(self) -> dict[str, Any]:
+        """What the problem said of the iterate beside, for a problem that says so."""
+        return {} if self.iterate.values is None else {"values": self.iterate.values}
 
     def gaps_to_keep(self) -> Array:
         """Of which a rollout keeps 1 - a."""
@@ -124,15 +138,14 @@ class DDP(RiccatiSolver):
     def gaps_to_keep(self) -> Array:
         return np.zeros_like(self.iterate.gaps)
 
-    def improvements(self, trial: Trial, sound: Any) -> Array:
-        """(2, A, ...): controls alone."""
-        report = self.outcome().report
-        return np.stack([np.broadcast_to(report[..., i], trial.costs.shape) for i in range(2)])
+    def improvements(self, found: Trial, sound: Any) -> Array:
+        """(2, ...): controls alone."""
+        return pair(self.outcome().report[..., :2])
 
     def acceptable(self, d: Array, expected: Array, gained: Array) -> Any:
         options = self.options
-        enough = (np.abs(d[0]) < options.th_grad) | ~self.iterate.feasible | (gained > options.th_acceptstep * expected)
+        enough = (abs(d[0]) < options.th_grad) | ~self.iterate.feasible | (gained > options.th_acceptstep * expected)
         return (expected >= 0) & enough
 
-    def advance(self, length: Array, trial: Trial) -> tuple[Array, Any]:
-        return np.zeros_like(self.iterate.gaps), np.ones(self.batch, bool)
+    def advance(self, length: Array, found: Trial) -> tuple[Array, Any]:
+        return np.zeros_like(self.iterate.gaps), self.all_of(True)

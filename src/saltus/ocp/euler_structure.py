@@ -8,7 +8,8 @@ identity and B is h times it. With V in blocks of q and v,
     F'V F = G'(S G + N'E') + E (N G + A'V_qq A E'),    R = [B' I] V = [R_q R_v],   S = R_q B + R_v,   N' = R_q A
 
 and F'V_x = G'(B'V_q + V_v) + E A'V_q. S is symmetric. The large products are with (nv, 2 nv + nu), not with (2 nv,
-2 nv + nu), and of F only its lower rows, G, are read. Nodes that are no such steps (impacts) go the general way.
+2 nv + nu), and of F only its lower rows, G, are read. Impacts are such steps, of no duration; nodes that are none (RK4) go
+the general way.
 
 | symbol | code | shape (rows of `our` numbers) |
 |---|---|---|

@@ -12,11 +12,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from saltus.arrays import Array
-from saltus.ocp.ddp import RiccatiSolver
+from saltus.ocp.ddp import RiccatiSolver, pair
 from saltus.ocp.problem import Trial
+from saltus.ocp.solver import anyone, choose
 
 
 class FDDP(RiccatiSolver):
@@ -25,21 +24,24 @@ class FDDP(RiccatiSolver):
     def gaps_to_keep(self) -> Array:
         return self.iterate.gaps
 
-    def improvements(self, trial: Trial, sound: Any) -> Array:
-        """(2, A, ...), see above: it depends on where candidates are."""
-        found = self.outcome()
-        dv = np.zeros(trial.costs.shape)
-        if not np.all(self.iterate.feasible):
-            there = np.where(sound[..., None, None], trial.xs, self.xs)
-            back = self.problem.difference(there, np.broadcast_to(self.xs, there.shape))
-            dv -= np.einsum("...ti,a...ti->a...", found.Vf, back)
-        return np.stack([found.report[..., 2] + dv, found.report[..., 3] - 2 * dv])
+    def improvements(self, found: Trial, sound: Any) -> Array:
+        """(2, ...), see above: it depends on where candidates are."""
+        direction = self.outcome()
+        d = pair(direction.report[..., 2:4])
+        if anyone(~self.iterate.feasible):
+            back = self.problem.difference(choose(sound, found.xs, self.xs), self.xs)
+            dv = (direction.Vf * back).sum((-1, -2))
+            d[0] -= dv
+            d[1] += 2 * dv
+        return d
 
     def acceptable(self, d: Array, expected: Array, gained: Array) -> Any:
         options = self.options
-        downhill = (np.abs(d[0]) < options.th_grad) | (gained > options.th_acceptstep * expected)
-        return np.where(expected >= 0, downhill, gained > options.th_acceptnegstep * expected)
+        downhill = (abs(d[0]) < options.th_grad) | (gained > options.th_acceptstep * expected)
+        return choose(expected >= 0, downhill, gained > options.th_acceptnegstep * expected)
 
-    def advance(self, length: Array, trial: Trial) -> tuple[Array, Any]:
+    def advance(self, length: Array, found: Trial) -> tuple[Array, Any]:
         old = self.iterate
+        if not anyone(~old.feasible):
+            return old.gaps, old.feasible
         return (1.0 - length)[..., None, None] * old.gaps, old.feasible | (length == 1)

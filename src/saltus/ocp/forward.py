@@ -3,17 +3,20 @@
     x_0' = x_0 (+) (a - 1) gap_0,    x_{t+1}' = f_t(x_t', u_t') (+) (a - 1) gap_{t+1},
     u_t' = u_t - a k_t - K_t (x_t' (-) x_t)
 
-A problem says what one node does by four kernels. `node_algorithms` puts them into a loop over nodes, which runs for all
+A problem says what one node does by five kernels. `node_algorithms` puts them into a loop over nodes, which runs for all
 step lengths a at once, as lanes of a packet, and makes of the same kernels what batches of nodes need.
 
 | kernel | what it does |
 |---|---|
-| `step(tree, x, u, data, w, next)` | writes f(x, u) into `next` from place 0 on; returns the cost |
+| `step(tree, t, x, u, data, w, next, kept)` | writes f(x, u) into `next` from place 0 on; returns the cost |
 | `final(tree, x, data, w)` | returns the cost of the terminal node |
 | `integrate(tree, x, dx, w, there)` | writes x (+) dx; `there` may be `x` |
 | `difference(tree, a, b, w, dx)` | writes b (-) a |
+| `reach(tree, x)` | returns the largest number of a state, by what is too large for one |
 
 `data` is the row of a node, `od` numbers: references, weights, masks of contacts. x, u, dx, next are arrays from place 0 on.
+`kept`: None, or of all nodes what derivatives need again (`KEPT`), of which `step` writes that of node t, and the forces of
+contacts to start from. A rollout that leaves the states that there are is lost: it costs infinitely much.
 What lanes do may not depend on the node but through `data`: in `calc`, lanes are nodes. Sizes are those of horizon.py, which
 the tables bring along (`HORIZON`, or a part of the same sizes).
 
@@ -29,7 +32,25 @@ import numpy as np
 
 from saltus.arrays import Array
 from saltus.control.cholesky import total
-from saltus.kernel import Algorithm, Layout, Quad, Tables, declare, kernel, ld, maximum, minimum, quad, st, tail, zero
+from saltus.kernel import (
+    Algorithm,
+    Layout,
+    Quad,
+    Tables,
+    declare,
+    kernel,
+    largest,
+    ld,
+    less,
+    maximum,
+    minimum,
+    quad,
+    select,
+    st,
+    tail,
+    zero,
+)
+from saltus.ocp.box_qp import HUGE
 from saltus.ocp.problem import Trial
 
 FORWARD = {
@@ -37,6 +58,17 @@ FORWARD = {
     "bounds": "2 ou", "data": "op od",
 }  # fmt: skip
 """Inputs of a forward kernel. `bounds`: lower and upper ones of controls, up to 1e30."""
+
+KEPT = {"a": "op nv", "forces": "op nm"}
+"""What rollouts of robots answer beside; 0 at the last node. They take forces as well, as a start: with
+those of the iterate, contact dynamics take a tenth less of a rollout (measured)."""
+
+
+class Motion(NamedTuple):
+    """Accelerations (jumps, at impacts) and forces (impulses) of rollouts."""
+
+    a: Array  # (..., T + 1, nv)
+    forces: Array  # (..., T + 1, nm)
 
 
 class Node(NamedTuple):
@@ -46,6 +78,7 @@ class Node(NamedTuple):
     final: Callable[..., Any]
     integrate: Callable[..., Any]
     difference: Callable[..., Any]
+    reach: Callable[..., Any]
 
 
 class NodeAlgorithms(NamedTuple):
@@ -60,7 +93,18 @@ class NodeAlgorithms(NamedTuple):
     difference: Algorithm
     """(a, b) -> b (-) a"""
     forward: Algorithm
-    """What `FORWARD` lists -> xs, us, cost"""
+    """What `FORWARD` lists -> xs, us, cost, and what `KEPT` lists"""
+
+
+INFINITE = float("inf")
+
+
+@kernel
+def reach_of_vector(tree, x):
+    far = zero(x)
+    for i in range(tree.ox):
+        far = largest(far, ld(x, i))
+    return far * (1.0 / HUGE)
 
 
 @kernel
@@ -82,32 +126,37 @@ def copy(source, start, target, place, n):
         target[place + j] = ld(source, start + j)
 
 
-def roll_out(
-    algorithm: Algorithm, model: Any, inputs: tuple[Array, ...], lengths: Array, bounds: Array, data: Array
-) -> Trial:
-    """Rollouts for all `lengths` (A,); `inputs`: x0, xs, us, gaps, K, k. One length of one problem needs no packet."""
-    x0, xs = inputs[:2]
-    batch = np.broadcast_shapes(xs.shape[:-2], x0.shape[:-1], data.shape[:-2])
-    lengths = np.asarray(lengths, float)
+def roll_out(algorithm: Algorithm, model: Any, inputs: tuple[Array, ...], lengths: Array, *rest: Array) -> Trial:
+    """Rollouts for all `lengths` (A,); `inputs`: x0, xs, us, gaps, K, k; `rest`: bounds, data, and forces to start from if
+    they are kept. One length of one problem needs no packet."""
     if len(lengths) == 1:
-        xs_try, us_try, cost = algorithm.call(model, (*inputs, lengths, bounds, data))
-        return Trial(xs_try[None], us_try[None], cost[None, ..., 0])
-    spread = lengths.reshape(-1, *(1,) * len(batch), 1)
-    xs_try, us_try, cost = algorithm.call(model, (*inputs, spread, bounds, data))
-    return Trial(xs_try, us_try, cost[..., 0])
+        found = [array[None] for array in algorithm.call(model, (*inputs, lengths, *rest))]
+    else:
+        x0, xs = inputs[:2]
+        batch = np.broadcast_shapes(xs.shape[:-2], x0.shape[:-1], rest[1].shape[:-2])
+        spread = lengths.reshape(-1, *(1,) * len(batch), 1)
+        found = algorithm.call(model, (*inputs, spread, *rest))
+    xs_try, us_try, cost, *kept = found
+    return Trial(xs_try, us_try, cost[..., 0], Motion(*kept) if kept else None)
 
 
 def node_algorithms(
-    name: str, tables: Tables, node: Node, work: Layout | None = None, inverts_inertia: bool = False
+    name: str,
+    tables: Tables,
+    node: Node,
+    work: Layout | None = None,
+    inverts_inertia: bool = False,
+    keeps: bool = False,
 ) -> NodeAlgorithms:
-    """All algorithms of a problem, by the kernels of a node; `work` is the workspace that these use."""
-    step, final, integrate, difference = node
+    """All algorithms of a problem, by the kernels of a node; `work` is the workspace that these use; `keeps`: what `KEPT`
+    lists."""
+    step, final, integrate, difference, reach = node
     layout = Layout(one={}) if work is None else work
     rolling = layout.extended(orx={"state_": None}, orn={"tangent_": None}, oru={"control_": None})
 
     @kernel
     def step_node(tree, x, u, data, w, next, cost):
-        st(cost, 0, step(tree, x, u, data, w, next))
+        st(cost, 0, step(tree, 0, x, u, data, w, next, None))
 
     @kernel
     def final_node(tree, x, data, w, cost):
@@ -122,29 +171,44 @@ def node_algorithms(
         difference(tree, a, b, w, dx)
 
     @kernel
-    def forward(tree, x0, xs, us, gaps, K, k, length, bounds, data, w, xs_try, us_try, cost):
+    def roll(tree, x0, xs, us, gaps, K, k, length, bounds, data, w, xs_try, us_try, cost, kept):
         nx, n, m, last = tree.ox, tree.on, tree.ou, tree.ot
         dx, u, x = tail(w.tangent_, 0), tail(w.control_, 0), tail(w.state_, 0)
         a = ld(length, 0)
-        sum_of_costs = zero(x0)
+        sum_of_costs, far = zero(x0), zero(x0)
         copy(x0, 0, x, 0, nx)
         for t in range(last):
             here = tail(xs_try, t * nx)
             for i in range(n):
                 dx[i] = ld(gaps, t * n + i) * (a - 1.0)
             integrate(tree, x, dx, w, here)
+            far = largest(far, reach(tree, here))
             difference(tree, tail(xs, t * nx), here, w, dx)
             for i in range(m):
                 place = t * m + i
                 to = ld(us, place) - a * ld(k, place) - product_of_row(K, place * n, dx, n)
                 u[i] = minimum(maximum(to, ld(bounds, i)), ld(bounds, m + i))
             copy(u, 0, us_try, t * m, m)
-            sum_of_costs = sum_of_costs + step(tree, here, u, tail(data, t * tree.od), w, x)
+            sum_of_costs = sum_of_costs + step(tree, t, here, u, tail(data, t * tree.od), w, x, kept)
         end = tail(xs_try, last * nx)
         for i in range(n):
             dx[i] = ld(gaps, last * n + i) * (a - 1.0)
         integrate(tree, x, dx, w, end)
-        st(cost, 0, sum_of_costs + final(tree, end, tail(data, last * tree.od), w))
+        far = largest(far, reach(tree, end))
+        sum_of_costs = sum_of_costs + final(tree, end, tail(data, last * tree.od), w)
+        st(cost, 0, select(less(far, 1.0), sum_of_costs, zero(x0) + INFINITE))
+
+    @kernel
+    def forward(tree, x0, xs, us, gaps, K, k, length, bounds, data, w, xs_try, us_try, cost):
+        roll(tree, x0, xs, us, gaps, K, k, length, bounds, data, w, xs_try, us_try, cost, None)
+
+    @kernel
+    def forward_keeping(tree, x0, xs, us, gaps, K, k, length, bounds, data, start, w, xs_try, us_try, cost, a, forces):
+        roll(tree, x0, xs, us, gaps, K, k, length, bounds, data, w, xs_try, us_try, cost, (a, forces, start))
+        for i in range(tree.nv):
+            a[tree.ot * tree.nv + i] = zero(x0)
+        for r in range(tree.nm):
+            forces[tree.ot * tree.nm + r] = zero(x0)
 
     def declared(made: Any, suffix: str, inputs: dict[str, str], outputs: dict[str, str], work: Layout) -> Algorithm:
         made.__name__ = f"{name}_{suffix}"
@@ -155,5 +219,8 @@ def node_algorithms(
         declared(final_node, "final", {"x": "ox", "data": "od"}, {"cost": "1"}, layout),
         declared(integrate_node, "integrate", {"x": "ox", "dx": "on"}, {"there": "ox"}, layout),
         declared(difference_node, "difference", {"a": "ox", "b": "ox"}, {"dx": "on"}, layout),
-        declared(forward, "forward", FORWARD, {"xs_try": "op ox", "us_try": "ot ou", "cost": "1"}, rolling),
-    )
+        declared(
+            forward_keeping if keeps else forward, "forward", FORWARD | ({"start": "op nm"} if keeps else {}),
+            {"xs_try": "op ox", "us_try": "ot ou", "cost": "1"} | (KEPT if keeps else {}), rolling,
+        ),
+    )  # fmt: skip

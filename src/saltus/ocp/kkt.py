@@ -19,7 +19,7 @@ from saltus.arrays import Array
 from saltus.control.fccqp import fccqp
 from saltus.control.quadratic_program import QPStatus
 from saltus.ocp.problem import Expansion, Trial
-from saltus.ocp.solver import Direction, Solver, refuse_bad_bounds
+from saltus.ocp.solver import HUGE, Direction, Solver, refuse_bad_bounds
 from saltus.ocp.vector_problem import FREE
 
 
@@ -101,26 +101,27 @@ class KKT(Solver):
     def cost_of(self, xs: Array, us: Array) -> Array:
         """(...) of a candidate; infinite where one is so far off that the problem refuses it."""
         try:
-            return np.asarray(self.problem.calc(xs, us).costs.sum(-1))
+            costs = np.asarray(self.problem.calc(xs, us).costs.sum(-1))
+            return np.where(np.abs(xs).max((-1, -2)) < HUGE, costs, np.inf)
         except ValueError:
             return np.full(self.batch, np.inf)
 
-    def improvements(self, trial: Trial, sound: Any) -> Array:
-        """(2, A, ...): -g'z and -z'Hz."""
+    def improvements(self, found: Trial, sound: Any) -> Array:
+        """(2, ...): -g'z and -z'Hz."""
         z = np.concatenate([self.dxs.reshape(*self.batch, -1), self.dus.reshape(*self.batch, -1)], -1)
         slope = -np.einsum("...i,...i->...", self.g, z)
         curve = -np.einsum("...i,...ij,...j->...", z, self.H, z)
-        return np.stack([np.broadcast_to(x, trial.costs.shape) for x in (slope, curve)])
+        return np.stack([slope, curve])
 
     def acceptable(self, d: Array, expected: Array, gained: Array) -> Any:
         options = self.options
         return (d[0] < options.th_grad) | ~self.iterate.feasible | (gained > options.th_acceptstep * expected)
 
-    def advance(self, length: Array, trial: Trial) -> tuple[Array, Any]:
+    def advance(self, length: Array, found: Trial) -> tuple[Array, Any]:
         """The true gaps of the candidates that are taken."""
         a = np.asarray(length)[..., None, None]
         xs, us = self.problem.integrate(self.xs, a * self.dxs), self.us + a * self.dus
-        gaps, _ = self.find_gaps(xs, us)
+        gaps, _, _ = self.find_gaps(xs, us)
         return gaps, np.abs(gaps).max((-1, -2)) < max(self.options.th_gaptol, ROUNDING)
 
     def stopping_criteria(self) -> Any:

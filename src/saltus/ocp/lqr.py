@@ -11,7 +11,7 @@ import numpy as np
 
 from saltus.arrays import Array, ArrayLike
 from saltus.kernel import kernel, ld, st, tail, zero
-from saltus.ocp.forward import Node, node_algorithms
+from saltus.ocp.forward import Node, node_algorithms, reach_of_vector
 from saltus.ocp.horizon import HORIZON_TABLES
 from saltus.ocp.problem import Expansion
 from saltus.ocp.vector_problem import VectorProblem, add, subtract
@@ -28,7 +28,7 @@ def bilinear(x, M, y, rows, columns):
 
 
 @kernel
-def step(tree, x, u, data, w, next):
+def step(tree, t, x, u, data, w, next, kept):
     n, m = tree.ox, tree.ou
     B, f = tail(data, n * n), tail(data, n * n + n * m)
     for i in range(n):
@@ -71,7 +71,7 @@ class LQR(VectorProblem):
     array([[-0.5]])
     """
 
-    algorithms = node_algorithms("lqr", HORIZON_TABLES, Node(step, final, add, subtract))
+    algorithms = node_algorithms("lqr", HORIZON_TABLES, Node(step, final, add, subtract, reach_of_vector))
 
     def __init__(
         self,

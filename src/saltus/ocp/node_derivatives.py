@@ -19,46 +19,69 @@ from __future__ import annotations
 
 from saltus.constraints.tables import CONSTRAINTS, INFLUENCES, MOVERS
 from saltus.derivatives.constrained import WORK as DERIVATIVES
-from saltus.derivatives.constrained import _constrained_derivatives
-from saltus.derivatives.impact import _impact_derivatives
-from saltus.kernel import Tables, declare, kernel, ld, less, select, some, st, tail, zero
+from saltus.derivatives.constrained import begin, finish
+from saltus.derivatives.constraint_rows import add_rows, first_of, frames_of, rate_slopes
+from saltus.kernel import Tables, declare, kernel, ld, less, select, some, st, st_symmetric, tail, zero
 from saltus.model.joint_kernels import FREE_FLYER, SPHERICAL
 from saltus.model.manifold_jacobians import back_plane, back_se3, right_jacobian_plane, store_block
 from saltus.model.tree import CONFIGURATIONS, INERTIAS, TREE, extent
 from saltus.ocp.costs import EXPANSION, expand_terms
 from saltus.ocp.residuals import collect_for_terms
 from saltus.ocp.term_tables import DATA, TERMS
-from saltus.spatial.algebra import Motion, Vec3, transpose
+from saltus.spatial.algebra import Motion, Vec3, cross_motion, transpose
 from saltus.spatial.lie import exp_quaternion, right_jacobian, right_jacobian_se3
 from saltus.spatial.quaternion import rotation
-
-_differentiate, _differentiate_impact = _constrained_derivatives.kernel, _impact_derivatives.kernel
 
 
 @kernel
 def differentiate_motion(tree, q, v, a, forces, data, w):
-    """How accelerations and forces of a node change, or jumps and impulses."""
-    nv, nm, o = tree.nv, tree.nm, zero(data)
+    """How accelerations and forces of a node change, or jumps and impulses: those of a motion from rest, without gravity,
+    whose rows ask for velocities. Rows of forces are those of live constraints (constraint_rows.py)."""
+    nv, o, g = tree.nv, zero(data), tree.gravity[0]
     active, impact = tail(data, DATA), less(0.5 + o, ld(data, 2))
-    if some(less(ld(data, 2), 0.5 + o)):
-        _differentiate(
-            tree, q, v, a, forces, active, forces, None, w,
-            w.a_q, w.a_v, w.A, w.T, w.f_q, w.f_v, w.N, w.G, w.gap, w.aside,
-        )  # fmt: skip
+    moves = select(impact, o, o + 1.0)
+    for k in range(nv):
+        w.rates[k] = ld(v, k) * moves
+    rising = Vec3(moves * -g.x, moves * -g.y, moves * -g.z)
+    begin(tree, rising, q, w.rates, a, forces, active, forces, None, w, w.a_q, w.a_v, w.f_q, w.f_v)
     if some(impact):
-        for c in range(tree.nc):
-            w.bounce[c] = o
-        _differentiate_impact(tree, q, v, a, forces, active, w.bounce, forces, w, w.j_q, w.j_v, w.l_q, w.l_v)
+        differentiate_speeds(tree, q, v, active, 1.0 - moves, w)
+    finish(tree, forces, active, w, w.a_q, w.a_v, w.A, w.T, w.f_q, w.f_v, w.N, w.G)
+    if some(impact):
+        for i in range(1, tree.nj):
+            w.velocity[i] = w.before[i]
         for k in range(nv):
-            for j in range(nv):
-                n, same = k * nv + j, 1.0 if j == k else 0.0
-                st(w.a_q, n, select(impact, ld(w.j_q, n), ld(w.a_q, n)))
-                st(w.a_v, n, select(impact, ld(w.j_v, n) - same, ld(w.a_v, n)))
-                st(w.A, n, select(impact, o, ld(w.A, n)))
-        for n in range(nm * nv):
-            st(w.f_q, n, select(impact, ld(w.l_q, n), ld(w.f_q, n)))
-            st(w.f_v, n, select(impact, ld(w.l_v, n), ld(w.f_v, n)))
-            st(w.N, n, select(impact, o, ld(w.N, n)))
+            w.psi_dot[k] = w.psi_before[k]
+        for n in range(nv * nv):
+            st(w.A, n, ld(w.A, n) * moves)
+        for n in range(w.live_rows[0] * nv):
+            st(w.N, n, ld(w.N, n) * moves)
+
+
+@kernel
+def differentiate_speeds(tree, q, v, active, struck, w):
+    """Of impacts, where `struck` is 1: rows are the velocities after them. Velocities before them in `before`."""
+    nv, o = tree.nv, zero(active)
+    for n in range(w.live_rows[0] * nv):
+        st(w.f_q, n, ld(w.f_q, n) * (1.0 - struck))
+        st(w.f_v, n, ld(w.f_v, n) * (1.0 - struck) + ld(w.J, n) * struck)
+    w.before[0] = Motion(Vec3(o, o, o), Vec3(o, o, o))
+    for i in range(1, tree.nj):
+        velocity = w.before[tree.parent[i]]
+        for k in range(tree.iv[i], tree.end[i]):
+            w.psi_before[k] = cross_motion(w.before[tree.parent[i]], w.axis[k])
+            velocity = velocity + w.axis[k] * ld(v, k)
+        w.before[i] = velocity
+    for n in range(w.lives[0]):
+        c = w.live[n]
+        on, pair = ld(active, c) * struck, frames_of(tree, c, w)
+        vb = w.acceleration[tree.body_b[c]] + w.before[tree.body_b[c]]
+        for side in range(2):
+            k = first_of(tree, c, side)
+            while k >= 0:
+                slopes = rate_slopes(tree, c, w.axis[k], w.psi_ddot[k] + w.psi_before[k], vb, side == 0, pair)
+                add_rows(tree, c, k, slopes, on * (1.0 - 2.0 * side), w, w.f_q)
+                k = tree.above[k]
 
 
 @kernel
@@ -133,11 +156,11 @@ def fill_blocks(tree, i, slide, dt, A, B):
 
 SLOPES = DERIVATIVES.extended(**EXPANSION.groups).extended(
     nslide={"slide": None},
-    nvv={"A": None, "a_q": None, "a_v": None, "j_q": None, "j_v": None},
-    nmv={"T": None, "N": None, "f_q": None, "f_v": None, "l_q": None, "l_v": None},
+    nj={"before": Motion},
+    nv={"rates": None, "psi_before": Motion},
+    nvv={"A": None, "a_q": None, "a_v": None},
+    nmv={"T": None, "N": None, "f_q": None, "f_v": None},
     nmm={"G": None},
-    nm={"gap": None, "aside": None},
-    nc={"bounce": None},
 )
 
 EXPAND = Tables([TREE, CONSTRAINTS, MOVERS, INFLUENCES, TERMS], CONFIGURATIONS, extent, INERTIAS)
@@ -145,18 +168,19 @@ EXPAND = Tables([TREE, CONSTRAINTS, MOVERS, INFLUENCES, TERMS], CONFIGURATIONS, 
 
 @declare(
     EXPAND,
-    inputs={"q": "nq", "v": "nv", "u": "nact", "a": "nv", "forces": "nm", "data": "ndata"},
+    inputs={"x": "nx", "u": "nact", "a": "nv", "forces": "nm", "data": "ndata"},
     outputs={
-        "Fx": "ndx ndx", "Fu": "ndx nact", "Lx": "ndx", "Lu": "nact", "Lxx": "ndx ndx", "Lxu": "ndx nact",
-        "Luu": "nact nact", "turned": "nturn", "pushed": "nturn",
+        "Fx": "ndx ndx", "Fu": "ndx nact", "Lx": "ndx", "Lu": "nact", "Lxx": "ndx ndx symmetric", "Lxu": "ndx nact",
+        "Luu": "nact nact symmetric", "turned": "nturn", "pushed": "nturn",
     },
     work=SLOPES,
     inverts_inertia=True,
     double_only=True,
     sloped=False,
 )  # fmt: skip
-def _expand_nodes(tree, q, v, u, a, forces, data, w, Fx, Fu, Lx, Lu, Lxx, Lxu, Luu, turned, pushed):
+def _expand_nodes(tree, x, u, a, forces, data, w, Fx, Fu, Lx, Lu, Lxx, Lxu, Luu, turned, pushed):
     n, nu, nall = tree.ndx, tree.nact, tree.nall
+    q, v = tail(x, 0), tail(x, tree.nq)
     differentiate_motion(tree, q, v, a, forces, data, w)
     fill_dynamics(tree, v, a, data, w, Fx, Fu, turned, pushed)
     collect_for_terms(tree, q, w)
@@ -165,15 +189,11 @@ def _expand_nodes(tree, q, v, u, a, forces, data, w, Fx, Fu, Lx, Lu, Lxx, Lxu, L
     for i in range(n):
         st(Lx, i, ld(w.gradient, i))
         for j in range(i + 1):
-            entry = ld(w.hessian, i * nall + j)
-            st(Lxx, i * n + j, entry)
-            st(Lxx, j * n + i, entry)
+            st_symmetric(Lxx, n, i, j, ld(w.hessian, i * nall + j))
     for m in range(nu):
         st(Lu, m, ld(w.gradient, n + m))
         row = (n + m) * nall
         for j in range(n):
             st(Lxu, j * nu + m, ld(w.hessian, row + j))
         for l in range(m + 1):
-            entry = ld(w.hessian, row + n + l)
-            st(Luu, m * nu + l, entry)
-            st(Luu, l * nu + m, entry)
+            st_symmetric(Luu, nu, m, l, ld(w.hessian, row + n + l))

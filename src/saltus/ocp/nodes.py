@@ -41,6 +41,7 @@ from saltus.kernel import (
     Tables,
     declare,
     kernel,
+    largest,
     ld,
     less,
     select,
@@ -50,13 +51,17 @@ from saltus.kernel import (
     within,
     zero,
 )
+from saltus.kernel.number import F64
 from saltus.model.manifold import difference_joint, step_joint
 from saltus.model.tree import CONFIGURATIONS, INERTIAS, TREE, extent
+from saltus.ocp.box_qp import HUGE
 from saltus.ocp.costs import COSTS, cost_of_terms
 from saltus.ocp.residuals import move_for_terms
 from saltus.ocp.runge_kutta import OWN as RK4
 from saltus.ocp.runge_kutta import make_rk4
 from saltus.ocp.term_tables import DATA, TERMS
+
+LARGEST_ANGLE, defects = F64.largest_angle, CONFIGURATIONS.defects
 
 Own: TypeAlias = tuple[tuple[int, Callable[..., Any]], ...]
 """Kernels of the user's terms, numbered."""
@@ -99,6 +104,16 @@ def integrate_state(tree, x, dx, w, there):
 
 
 @kernel
+def reach_of_state(tree, x):
+    """By `HUGE` of all numbers, and of configurations by the largest angle as well."""
+    _, angle = defects(tree, x)
+    far = zero(x)
+    for i in range(tree.nq + tree.nv):
+        far = largest(far, ld(x, i))
+    return largest(far * (1.0 / HUGE), angle * (1.0 / LARGEST_ANGLE))
+
+
+@kernel
 def difference_state(tree, a, b, w, dx):
     """b (-) a"""
     nq, nv = tree.nq, tree.nv
@@ -127,8 +142,9 @@ def make_advance(solver: Solver, own: Own) -> Callable[..., Any]:
     solve, takes_rows = solver.kernel, solver.takes_rows
 
     @kernel
-    def advance(tree, q, v, u, data, w, next_q, next_v, a, forces, report):
-        """Writes where the node leads, its accelerations and forces; returns what it costs."""
+    def advance(tree, q, v, u, data, start, w, next_q, next_v, a, forces, report):
+        """Writes where the node leads, its accelerations and forces; returns what it costs. `start`: forces to begin with,
+        or None."""
         nv, nm, o = tree.nv, tree.nm, zero(data)
         dt, impact, active = ld(data, 0), less(0.5 + o, ld(data, 2)), tail(data, DATA)
         for r in range(nm):
@@ -139,11 +155,11 @@ def make_advance(solver: Solver, own: Own) -> Callable[..., Any]:
         for m in range(tree.nact):
             w.tau[tree.motor[m]] = ld(u, m)
         if some(less(ld(data, 2), 0.5 + o)):
-            inner = within(w, "s_")
+            inner, begin = within(w, "s_"), w.none if start is None else start
             if takes_rows:
-                solve(tree, q, v, w.tau, active, w.none, w.none, w.none, inner, a, forces, report)
+                solve(tree, q, v, w.tau, active, w.none, begin, w.none, inner, a, forces, report)
             else:
-                solve(tree, q, v, w.tau, active, w.none, w.none, inner, a, forces, report)
+                solve(tree, q, v, w.tau, active, w.none, begin, inner, a, forces, report)
         for k in range(nv):
             w.jump[k] = ld(a, k) * dt
         if some(impact):
@@ -178,9 +194,13 @@ def make_step(advance: Callable[..., Any]) -> Callable[..., Any]:
     """The same as forward.py wants it."""
 
     @kernel
-    def step(tree, x, u, data, w, next):
+    def step(tree, t, x, u, data, w, next, kept):
         v, next_v = tail(x, tree.nq), tail(next, tree.nq)
-        return advance(tree, x, v, u, data, w, next, next_v, w.a_, w.forces_, w.report_)
+        if kept is None:
+            return advance(tree, x, v, u, data, None, w, next, next_v, w.a_, w.forces_, w.report_)
+        a, forces, start = kept
+        a, forces, start = tail(a, t * tree.nv), tail(forces, t * tree.nm), tail(start, t * tree.nm)
+        return advance(tree, x, v, u, data, start, w, next, next_v, a, forces, w.report_)
 
     return step
 
@@ -210,7 +230,7 @@ def node_kernels(method: str, own: Own = (), rk4: bool = False, *more: Part) -> 
 
     @kernel
     def calc_nodes(tree, q, v, u, data, w, next_q, next_v, cost, a, forces, report):
-        st(cost, 0, advance(tree, q, v, u, data, w, next_q, next_v, a, forces, report))
+        st(cost, 0, advance(tree, q, v, u, data, None, w, next_q, next_v, a, forces, report))
 
     calc_nodes.__name__ = f"calc_nodes_{method}{'_rk4' * rk4}"
     calc = declare(

@@ -33,6 +33,8 @@ class Values(NamedTuple):
     """(..., T, nx) the states that they lead to."""
     costs: Array
     """(..., T + 1)"""
+    values: Any = None
+    """What else is known, a named tuple of arrays: `calc_diff` and `forward` are given it back, as `values`."""
 
 
 class EulerSteps(NamedTuple):
@@ -46,7 +48,7 @@ class EulerSteps(NamedTuple):
     h: Array
     """(..., T) the time steps."""
     steps: Any
-    """(T,) of integers: 1 where a node is such a step, 0 of others (impacts), which may be anything."""
+    """(T,) of integers: 1 where a node is such a step (also an impact, with h = 0), 0 of others, which may be anything."""
 
 
 class Expansion(NamedTuple):
@@ -72,6 +74,8 @@ class Trial(NamedTuple):
     """(A, ..., T, nu)"""
     costs: Array
     """(A, ...); not finite if the rollout is lost."""
+    values: Any = None
+    """What else rollouts know, as `Values.values`, with the axis A in front."""
 
 
 class OptimalControlProblem(Protocol):

@@ -314,10 +314,10 @@ def fill_distance(tree, t, count, w):
 def fill_force(tree, t, forces, f_q, f_v, f_u, w):
     c, nv, o = tree.term_contact[t], tree.nv, zero(w.mass)
     for k in range(nv):
-        w.columns[k] = seen_force(tree, t, load_slopes(tree, c, f_q, nv, k, o), w)
-        w.columns[nv + k] = seen_force(tree, t, load_slopes(tree, c, f_v, nv, k, o), w)
+        w.columns[k] = seen_force(tree, t, load_slopes(tree, c, f_q, k, o, w), w)
+        w.columns[nv + k] = seen_force(tree, t, load_slopes(tree, c, f_v, k, o, w), w)
     for m in range(tree.nact):
-        w.columns[2 * nv + m] = seen_force(tree, t, load_slopes(tree, c, f_u, nv, tree.motor[m], o), w)
+        w.columns[2 * nv + m] = seen_force(tree, t, load_slopes(tree, c, f_u, tree.motor[m], o, w), w)
     f = held_force(tree, t, forces, w)
     if tree.term_axes[t] != LOCAL:  # its axes stand still while it turns
         body = tree.term_body[t]
@@ -336,9 +336,10 @@ def fill_force(tree, t, forces, f_q, f_v, f_u, w):
 
 
 @kernel
-def load_slopes(tree, c, matrix, n, k, o):
-    """The six rows of a contact in column k of a matrix (nm, n)."""
+def load_slopes(tree, c, matrix, k, o, w):
+    """The six rows of a contact in column k of a matrix, which has those of live ones (derivatives/constraint_rows.py)."""
     rows = Motion(Vec3(o, o, o), Vec3(o, o, o))
     for r in range(tree.first_row[c], tree.end_row[c]):
-        rows = add_along(rows, tree.row_axis[r], ld(matrix, r * n + k))
+        if w.row_place[r] >= 0:
+            rows = add_along(rows, tree.row_axis[r], ld(matrix, w.row_place[r] * tree.nv + k))
     return rows

@@ -151,9 +151,12 @@ def keep_value(tree, t, H, start, row, preg, g, gaps, Vx, Vxx, Vf, w):
         copy_row(V, i * nr, Vxx, (t * n + i) * n, n, n, None)
     copy_row(gaps, t * n, f, 0, n, nr, None)
     copy_row(gaps, 0, push, 0, 0, nr, None)
+    apart, largest_part = o, o
     for k in range(n):
-        add_multiple(push, V, k * nr, ld(f, k), nr)
-    largest_part = o
+        apart = maximum(apart, fabs(ld(f, k)))
+    if some(less(0.0 * apart, apart)):
+        for k in range(n):
+            add_multiple(push, V, k * nr, ld(f, k), nr)
     for i in range(n):
         x = ld(g, i) + ld(push, i)
         g[i] = x

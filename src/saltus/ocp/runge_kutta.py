@@ -38,7 +38,7 @@ def make_rk4(advance: Callable[..., Any]) -> Callable[..., Any]:
     """The kernel of a node of four stages, by that of a step of semi-implicit Euler: what that says of its start."""
 
     @kernel
-    def advance_rk4(tree, q, v, u, data, w, next_q, next_v, a, forces, report):
+    def advance_rk4(tree, q, v, u, data, start, w, next_q, next_v, a, forces, report):
         nv, o = tree.nv, zero(data)
         dt, impact, total = ld(data, 0), less(0.5 + o, ld(data, 2)), o
         for i in range(tree.nq):
@@ -48,7 +48,7 @@ def make_rk4(advance: Callable[..., Any]) -> Callable[..., Any]:
             w.sum_q[k], w.sum_v[k] = o, o
         for stage in range(4):
             cost = advance(
-                tree, w.stage_q, w.stage_v, u, data, w, next_q, next_v, w.stage_a, w.stage_forces, w.stage_report
+                tree, w.stage_q, w.stage_v, u, data, start, w, next_q, next_v, w.stage_a, w.stage_forces, w.stage_report
             )
             share = 1.0 / 6.0 if stage == 0 or stage == 3 else 1.0 / 3.0
             ahead = 1.0 if stage == 2 else 0.5

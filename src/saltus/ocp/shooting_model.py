@@ -10,7 +10,14 @@ from saltus.kernel import ALGORITHMS, Part
 from saltus.model.checks import ModelError
 from saltus.ocp.forward import Node, NodeAlgorithms, node_algorithms
 from saltus.ocp.horizon import HORIZON, fill_nothing, measure_horizon
-from saltus.ocp.nodes import SOLVERS, NodeKernels, difference_state, integrate_state, node_kernels
+from saltus.ocp.nodes import (
+    SOLVERS,
+    NodeKernels,
+    difference_state,
+    integrate_state,
+    node_kernels,
+    reach_of_state,
+)
 from saltus.ocp.term_tables import NodeModel, TermSet
 
 METHOD, INTEGRATORS = "constrained_aba", ("euler", "rk4")
@@ -48,8 +55,8 @@ def robot_algorithms(method: str, own: tuple[Any, ...] = (), rk4: bool = False) 
     """Of nodes, and of horizons, by the method of constrained dynamics and the kernels of the user's terms."""
     known = len(ALGORITHMS)
     kernels = node_kernels(method, tuple(enumerate(own)), rk4, ROBOT_HORIZON)
-    node = Node(kernels.step, kernels.final, integrate_state, difference_state)
-    made = node_algorithms(f"robot_{method}{'_rk4' * rk4}", kernels.tables, node, kernels.work, inverts_inertia=True)
+    node = Node(kernels.step, kernels.final, integrate_state, difference_state, reach_of_state)
+    made = node_algorithms(f"robot_{method}{'_rk4' * rk4}", kernels.tables, node, kernels.work, True, keeps=True)
     ALGORITHMS[known:] = [kernels.calc, made.forward] if method == METHOD and not own and not rk4 else []
     return kernels, made
 

@@ -25,13 +25,11 @@ from saltus.arrays import Array, ArrayLike, real_numbers
 from saltus.constraints.constraint import Constraint
 from saltus.constraints.dynamics import ConstrainedDynamics
 from saltus.dynamics.rnea import gravity
-from saltus.kernel.number import F64
 from saltus.model.checks import ModelError, whole_number
 from saltus.model.model import Model
 from saltus.model.motors import checked_motors, motors_of
-from saltus.model.tree import angles
 from saltus.ocp.culprits import explained, refuse_bad_data, term_to_blame
-from saltus.ocp.forward import roll_out
+from saltus.ocp.forward import Motion, roll_out
 from saltus.ocp.node_derivatives import _expand_nodes
 from saltus.ocp.own_terms import Nodes, OwnTerms
 from saltus.ocp.phases import ImpactPhase, Phase, Placed, listed, spans_of, terms_of, unique
@@ -43,8 +41,6 @@ from saltus.ocp.term_tables import DATA, TermSet
 from saltus.ocp.term_values import _term_values
 from saltus.ocp.terms import CENTER, PLACEMENT, ROTATION, TRANSLATION, Impulse, Term
 from saltus.ocp.vector_problem import control_bounds, finite
-
-LARGEST_ANGLE = F64.largest_angle
 
 RANK = 1e-12
 """Singular values below this share of the largest are zero, for `quasi_static`."""
@@ -64,6 +60,20 @@ class NodeExpansion(Expansion):
     """The derivatives, and the memory that they are in, that of the last node's controls included."""
 
     whole: tuple[Array, ...]
+
+    def __reduce__(self) -> Any:
+        assert self.euler is not None
+        return running, (self.whole, self.euler.blocks, self.euler.h, self.euler.steps)  # views of it are, again
+
+
+def running(whole: tuple[Array, ...], turns: tuple[tuple[int, int], ...], h: Array, steps: Any) -> NodeExpansion:
+    """That of nodes but for the last one's controls."""
+    Fx, Fu, Lx, Lu, Lxx, Lxu, Luu, turned, pushed = whole
+    here = (..., slice(None, -1), slice(None))
+    euler = EulerSteps(turns, turned[here], pushed[here], h, steps)
+    answer = NodeExpansion(Fx[*here, :], Fu[*here, :], Lx, Lu[here], Lxx, Lxu[*here, :], Luu[*here, :], euler)
+    answer.whole = whole
+    return answer
 
 
 class TermValues(NamedTuple):
@@ -216,7 +226,7 @@ class ShootingProblem:
             if not 0.0 <= step < np.inf:
                 raise ModelError(f"node {t}: dt is {step}, expected a positive time, or 0 at an impact")
         self.dynamics, self.model, self.method = dynamics, dynamics.model, solver_of(dynamics)
-        self.state, self.angles = MultibodyState(self.model), [joint.iq for joint in angles(self.model)]
+        self.state, self.no_forces = MultibodyState(self.model), np.zeros((self.T + 1, dynamics.problem.nm))
         motors = motors_of(self.model) if motors is None else checked_motors(self.model, motors, "ShootingProblem")
         self.terms = TermSet(dynamics, terms, motors)
         self.problem = ShootingModel(dynamics, self.terms, self.T)
@@ -375,11 +385,17 @@ class ShootingProblem:
         return self.state.integrate(x, dx)
 
     def difference(self, a: Array, b: Array) -> Array:
-        """b (-) a"""
-        return self.state.difference(a, b)
+        """b (-) a, for states that solvers have: unlike `state.difference` it asks nobody whether they are valid."""
+        found: Array
+        if a.shape != b.shape or a.ndim > 2:  # the short way takes one leading axis
+            shape = np.broadcast_shapes(a.shape, b.shape)
+            flat = tuple(np.broadcast_to(x, shape).reshape(-1, self.nx) for x in (a, b))
+            return self.difference(*flat).reshape(*shape[:-1], self.ndx)
+        found = self.algorithms.difference.call(self.problem, (a, b))
+        return found
 
-    def _split(self, xs: Array, us: Array) -> tuple[Array, Array, Array]:
-        """q, v and controls of all nodes; those of the last are zero."""
+    def _whole(self, xs: Array, us: Array) -> tuple[Array, Array]:
+        """States and controls of all nodes; those of the last are zero."""
         xs, us = (real_numbers(x, name).astype(float, copy=False) for x, name in ((xs, "xs"), (us, "us")))
         for name, array, shape in (("xs", xs, (self.T + 1, self.nx)), ("us", us, (self.T, self.nu))):
             if array.shape[-2:] != shape:
@@ -388,8 +404,13 @@ class ShootingProblem:
                 )
         padded = np.zeros((*us.shape[:-2], self.T + 1, self.nu))
         padded[..., :-1, :] = us
+        return xs, padded
+
+    def _split(self, xs: Array, us: Array) -> tuple[Array, Array, Array]:
+        """The same in three: q, v, u."""
+        xs, us = self._whole(xs, us)
         # In one piece each: such arrays go the short way into kernels.
-        return np.ascontiguousarray(xs[..., : self.nq]), np.ascontiguousarray(xs[..., self.nq :]), padded
+        return np.ascontiguousarray(xs[..., : self.nq]), np.ascontiguousarray(xs[..., self.nq :]), us
 
     def calc_nodes(self, xs: Array, us: Array) -> NodeValues:
         """All nodes, as one batch, with accelerations and forces."""
@@ -406,7 +427,7 @@ class ShootingProblem:
     def calc(self, xs: Array, us: Array) -> Values:
         """All nodes, as one batch."""
         found = self.calc_nodes(xs, us)
-        return Values(found.next, found.costs)
+        return Values(found.next, found.costs, Motion(found.a, found.forces))
 
     def term_values(self, xs: Array, us: Array, values: NodeValues | None = None) -> TermValues:
         """Residuals of all terms, and what each costs, at all nodes."""
@@ -422,31 +443,31 @@ class ShootingProblem:
         return TermValues(rows, {name: costs[..., k] for k, name in enumerate(self.terms.places)})
 
     def calc_diff(
-        self, xs: Array, us: Array, out: Expansion | None = None, values: NodeValues | None = None
+        self, xs: Array, us: Array, out: Expansion | None = None, values: NodeValues | Motion | None = None
     ) -> NodeExpansion:
         """The derivatives of all nodes.
 
-        out: an earlier result, whose memory this one takes. values: of `calc_nodes` at the same place, if they are at hand.
+        out: an earlier result, whose memory this one takes.
+        values: of `calc_nodes` or a rollout at the same place, if they are at hand.
         """
         values = self.calc_nodes(xs, us) if values is None else values
-        q, v, u = self._split(xs, us)
-        lead = np.broadcast_shapes(q.shape[:-1], self.data.shape[:-1])
-        memory = out.whole if isinstance(out, NodeExpansion) and out.Lx.shape[:-1] == lead else None
-        found = _expand_nodes.call(self.problem, (q, v, u, values.a, values.forces, self.data), memory)
-        if self.own:
-            self.own.expand(Nodes(q, v, u), *found[2:7])
-        if self.rk4:
-            self._chain(Nodes(q, v, u), found)
-        Fx, Fu, Lx, Lu, Lxx, Lxu, Luu, turned, pushed = found
-        steps = (self.controlled * (not self.rk4)).astype(np.int32)
-        running = (..., slice(None, -1), slice(None))
-        h = np.ascontiguousarray(self.dt[..., :-1])
-        euler = EulerSteps(tuple(self.terms.turns), turned[running], pushed[running], h, steps)
-        answer = NodeExpansion(
-            Fx[*running, :], Fu[*running, :], Lx, Lu[running], Lxx, Lxu[*running, :], Luu[*running, :], euler
-        )
-        answer.whole = found
-        return answer
+        xs, u = self._whole(xs, us)
+        lead = xs.shape[:-1] if self.data.ndim == 2 else np.broadcast_shapes(xs.shape[:-1], self.data.shape[:-1])
+        old = out if isinstance(out, NodeExpansion) and out.Lx.shape[:-1] == lead else None
+        inputs = xs, u, values.a, values.forces, self.data
+        found = _expand_nodes.call(self.problem, inputs, None if old is None else old.whole)
+        if self.own or self.rk4:
+            nodes = Nodes(xs[..., : self.nq], xs[..., self.nq :], u)
+            if self.own:
+                self.own.expand(nodes, *found[2:7])
+            if self.rk4:
+                self._chain(nodes, found)
+        if old is None:
+            steps = np.full(self.T, 0 if self.rk4 else 1, np.int32)  # impacts as well: they take no time
+            old = running(found, tuple(self.terms.turns), np.empty((*lead[:-1], self.T)), steps)
+        assert old.euler is not None
+        np.copyto(old.euler.h, self.dt[..., :-1])
+        return old
 
     def _chain(self, nodes: Nodes, found: tuple[Array, ...]) -> None:
         """In the places of nodes that are steps of RK4, their derivatives."""
@@ -456,7 +477,7 @@ class ShootingProblem:
         def stage_at(y: Array) -> Stage:
             q, v = y[..., : self.nq], y[..., self.nq :]
             _, _, _, a, forces, _ = self.stages.call(self.problem, (q, v, nodes.u, self.data))
-            at = _expand_nodes.call(self.problem, (q, v, nodes.u, a, forces, stages))
+            at = _expand_nodes.call(self.problem, (y, nodes.u, a, forces, stages))
             if self.own:
                 self.own.expand(Nodes(q, v, nodes.u), *at[2:7])
             return Stage(np.concatenate([v, a], axis=-1), *at[:7])
@@ -467,20 +488,27 @@ class ShootingProblem:
             np.copyto(old, new, where=here.reshape(*here.shape, *[1] * axes))
 
     def forward(
-        self, xs: Array, us: Array, gaps: Array, K: Array, k: Array, lengths: Array, bounded: Any = False
+        self,
+        xs: Array,
+        us: Array,
+        gaps: Array,
+        K: Array,
+        k: Array,
+        lengths: Array,
+        bounded: Any = False,
+        values: NodeValues | Motion | None = None,
     ) -> Trial:
-        """Rollouts for all `lengths` (A,) at once; one that leaves joints turned more than configurations may be is lost."""
-        inputs = self.x0, xs, us, gaps, K, k
-        trial = roll_out(
-            self.algorithms.forward, self.problem, inputs, lengths, control_bounds(self, bounded), self.data
-        )
+        """Rollouts for all `lengths` (A,) at once; one that leaves joints turned more than configurations may be is lost.
+        values: as in `calc_diff`."""
+        inputs, rest = (self.x0, xs, us, gaps, K, k), (control_bounds(self, bounded), self.data)
+        start = self.no_forces if values is None else values.forces
+        trial = roll_out(self.algorithms.forward, self.problem, inputs, lengths, *rest, start)
         if self.own.functions:
-            lost = ~np.isfinite(trial.xs).all((-1, -2), keepdims=True)  # functions of users see numbers alone
+            lost = ~np.isfinite(trial.costs)[..., None, None]  # functions of users see numbers alone
             there = np.where(lost, xs, trial.xs), np.where(lost, us, trial.us)
             own = np.sum(self.own.costs_of_functions(Nodes(*self._split(*there))), axis=-1)
             trial = trial._replace(costs=trial.costs + own)
-        turned = np.abs(trial.xs[..., self.angles]).max((-1, -2), initial=0.0)
-        return trial._replace(costs=np.where(turned < LARGEST_ANGLE, trial.costs, np.inf))
+        return trial
 
     def blame(self, xs: Array, us: Array, node: int) -> str:
         """Which term of a node may be to blame if a solver fails there, at states (T + 1, nx) and controls (T, nu)."""
@@ -492,7 +520,8 @@ class ShootingProblem:
         x0 = self.x0 if x0 is None else self._state(x0)
         xs = np.broadcast_to(x0[..., None, :], (*x0.shape[:-1], self.T + 1, self.nx))
         gaps, K = np.zeros((self.T + 1, self.ndx)), np.zeros((self.T, self.nu, self.ndx))
-        inputs = (x0, xs, us, gaps, K, np.zeros((self.T, self.nu)), np.zeros(1), control_bounds(self, False), self.data)
+        rest = control_bounds(self, False), self.data, self.no_forces
+        inputs = (x0, xs, us, gaps, K, np.zeros((self.T, self.nu)), np.zeros(1), *rest)
         states: Array = self.algorithms.forward.call(self.problem, inputs)[0]
         return states
 

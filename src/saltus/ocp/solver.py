@@ -43,9 +43,9 @@ FEW = 10
 GAP = 1e-9
 """Smaller ones are not worth a word."""
 
-ALONE = 2
-"""So many step lengths of a single problem are tried one by one: most are good enough, and a packet takes four times as long
-as one rollout (measured)."""
+ALONE = 6
+"""So many step lengths of a single problem are tried one by one: most are good enough, and a packet takes as long as three
+rollouts, five if it is the first one for a while (measured)."""
 
 
 class Options(NamedTuple):
@@ -81,6 +81,8 @@ class Iterate(NamedTuple):
     feasible: Any
     """Whether there are no gaps, and whether there were none before."""
     was_feasible: Any
+    values: Any = None
+    """What the rollout that led here knows beside (problem.py), if all of it comes from one."""
 
 
 class Direction(NamedTuple):
@@ -137,7 +139,7 @@ class Solver:
 
     def set_candidate(self, xs: ArrayLike | None = None, us: ArrayLike | None = None, feasible: bool = False) -> None:
         """Start from states (..., T + 1, nx), by default x0 at all nodes, and controls (..., T, nu), by default 0.
-        `feasible`: they are a rollout of these controls, without gaps."""
+        `feasible`: they are a rollout of these controls, without gaps. The problem is asked now: change it before."""
         problem = self.problem
         if hasattr(problem, "check"):
             problem.check()
@@ -164,23 +166,27 @@ class Solver:
         start = given.get("xs", x0[..., None, :])
         states = np.array(np.broadcast_to(start, (*batch, *shapes["xs"])))
         controls = np.array(np.broadcast_to(given.get("us", 0.0), (*batch, *shapes["us"])))
-        gaps, cost = self.find_gaps(states, controls)
+        gaps, cost, values = self.find_gaps(states, controls)
         if feasible:
             gaps = np.zeros_like(gaps)
         self.batch, count = batch, int(np.prod(batch))
         self.chunk = max(1, packet(64).width // max(1, count))
         self.alone = ALONE if count == 1 else 0
-        self.iterate = Iterate(states, controls, gaps, cost, np.full(batch, feasible), np.zeros(batch, bool))
-        self.preg = self.dreg = np.full(batch, self.options.reg_min)
+        self.iterate = Iterate(states, controls, gaps, cost, self.all_of(feasible), self.all_of(False), values)
+        self.preg = self.dreg = self.all_of(self.options.reg_min)
         self.d = np.zeros((2, *batch))
-        self.stop = np.full(batch, np.nan)
-        self.statuses, self.culprits = np.full(batch, int(OCPStatus.MAX_ITERATIONS)), np.full(batch, -1)
-        self.running, self.counts = np.ones(batch, bool), np.zeros(batch, int)
-        self.length = np.ones(batch)
-        self.gained = self.expected = np.zeros(batch)
+        self.stop = self.all_of(np.nan)
+        self.statuses, self.culprits = self.all_of(int(OCPStatus.MAX_ITERATIONS)), self.all_of(-1)
+        self.running, self.counts = self.all_of(True), self.all_of(0)
+        self.length = self.all_of(1.0)
+        self.gained = self.expected = self.all_of(0.0)
 
-    def find_gaps(self, xs: Array, us: Array) -> tuple[Array, Array]:
-        """(..., T + 1, ndx), and the cost (...)."""
+    def all_of(self, value: Any) -> Any:
+        """(...) the value for each problem; of a single one a scalar, with which NumPy is quicker than with an array."""
+        return np.full(self.batch, value)[()]
+
+    def find_gaps(self, xs: Array, us: Array) -> tuple[Array, Array, Any]:
+        """(..., T + 1, ndx), the cost (...), and what else is known there (problem.py)."""
         problem = self.problem
         values = problem.calc(xs, us)
         lost = self.lost_node(values)
@@ -191,7 +197,7 @@ class Solver:
             )
         x0 = np.broadcast_to(problem.x0, xs[..., 0, :].shape)
         ends = np.concatenate([x0[..., None, :], values.next], -2)
-        return problem.difference(xs, ends), values.costs.sum(-1)
+        return problem.difference(xs, ends), values.costs.sum(-1), values.values
 
     @staticmethod
     def lost_node(values: Values) -> tuple[int, ...] | None:
@@ -222,15 +228,15 @@ class Solver:
         """Candidates for some step lengths."""
         raise NotImplementedError
 
-    def improvements(self, trial: Trial, sound: Any) -> Array:
-        """d (2, A, ...) for candidates; those that are not `sound` may hold anything."""
+    def improvements(self, found: Trial, sound: Any) -> Array:
+        """d (2, ...) for candidates; those that are not `sound` may hold anything."""
         raise NotImplementedError
 
     def acceptable(self, d: Array, expected: Array, gained: Array) -> Any:
-        """(A, ...) whether steps are good enough."""
+        """(...) whether steps are good enough."""
         raise NotImplementedError
 
-    def advance(self, length: Array, trial: Trial) -> tuple[Array, Any]:
+    def advance(self, length: Array, found: Trial) -> tuple[Array, Any]:
         """Gaps and feasibility after steps of these lengths (...)."""
         raise NotImplementedError
 
@@ -251,10 +257,8 @@ class Solver:
     def expected_improvement(self) -> Array:
         """d (2, ...): a step of length a improves the cost by a (d_0 + a d_1 / 2), to second order. Of FDDP, with the
         candidate of the last `try_step`."""
-        trial = (
-            self.trial if self.trial is not None else Trial(self.xs[None], self.us[None], np.asarray(self.cost)[None])
-        )
-        self.d = self.improvements(trial, np.ones(trial.costs.shape, bool))[:, -1]
+        found = Trial(self.xs, self.us, self.cost) if self.trial is None else candidate(self.trial, -1)
+        self.d = self.improvements(found, np.ones(self.batch, bool))
         return self.d
 
     def stopping_criteria(self) -> Any:
@@ -310,7 +314,7 @@ class Solver:
                 raise ValueError(
                     f"{type(self).__name__}: regularisation is {regularisation!r}, expected a number, not negative"
                 )
-            self.preg = self.dreg = np.full(self.batch, float(regularisation))
+            self.preg = self.dreg = self.all_of(float(regularisation))
         recalculate = True
         try:
             for self.iteration in range(most):
@@ -340,7 +344,7 @@ class Solver:
                 for callback in self.callbacks:
                     callback(self)
                 self.end(self.iterate.was_feasible & (self.stop < self.options.th_stop), OCPStatus.SOLVED)
-                if not self.running.any():
+                if not anyone(self.running):
                     break
         except KeyboardInterrupt:
             self.end(self.running, OCPStatus.INTERRUPTED)
@@ -351,62 +355,47 @@ class Solver:
         while True:
             nodes = self.compute_direction(recalculate)
             bad = self.running & (nodes >= 0)
-            if not bad.any():
-                return bool(self.running.any())
+            if not anyone(bad):
+                return anyone(self.running)
             recalculate = False
             self.regularise(bad, self.options.reg_incfactor)
             self.end(bad & (self.preg >= self.options.reg_max), OCPStatus.REGULARISATION, nodes)
 
     def search(self) -> bool:
         """The line search; whether somebody has moved."""
-        lengths = np.array(self.options.lengths)
-        left = self.running.copy()
-        moved = np.zeros(self.batch, bool)
+        left, lengths = self.running, self.options.lengths
         starts = [*range(self.alone), *range(self.alone, len(lengths), self.chunk)]
         for start, stop in pairwise([*starts, len(lengths)]):
-            some = lengths[start:stop]
-            trial = self.trial = self.roll(some)
-            sound = np.isfinite(trial.costs) & (trial.costs < HUGE) & (np.abs(trial.xs).max((-1, -2)) < HUGE)
-            a = some.reshape(-1, *(1,) * len(self.batch))
-            d = self.improvements(trial, sound)
-            expected = a * (d[0] + 0.5 * a * d[1])
-            with np.errstate(invalid="ignore"):
-                gained = self.cost - trial.costs
-            good = sound & left & self.acceptable(d, expected, gained)
-            any_sound = sound.any(0)
-            first, last = good.argmax(0), len(some) - 1 - sound[::-1].argmax(0)
-            taken = good.any(0)
-            chosen = np.where(taken, first, last)
+            self.trial = self.roll(np.array(lengths[start:stop]))
+            for n, length in enumerate(lengths[start:stop]):
+                left = left & ~self.take(candidate(self.trial, n), length, left)
+                if not anyone(left):
+                    return True
+        return anyone(self.running & ~left)
 
-            def pick(array: Array, axis: int = 0, chosen: Any = chosen) -> Array:
-                if not self.batch:
-                    return np.asarray(array[(slice(None),) * axis + (chosen,)])
-                index = chosen.reshape(
-                    (1,) * axis + (1, *self.batch) + (1,) * (array.ndim - axis - 1 - len(self.batch))
-                )
-                return np.take_along_axis(array, index, axis).squeeze(axis)
-
-            seen = left & any_sound
-            self.d = np.where(seen, pick(d, 1), self.d)
-            self.gained = np.where(seen, pick(gained), self.gained)
-            self.expected = np.where(seen, pick(expected), self.expected)
-            self.length = np.where(left, np.where(taken, some[first], some[-1]), self.length)
-            if taken.any():
-                moved |= taken
-                old = self.iterate
-                gaps, feasible = self.advance(some[first], trial)
-                self.iterate = Iterate(
-                    choose(taken, pick(trial.xs), old.xs),
-                    choose(taken, pick(trial.us), old.us),
-                    choose(taken, gaps, old.gaps),
-                    np.where(taken, pick(trial.costs), old.cost),
-                    np.where(taken, feasible, old.feasible),
-                    np.where(taken, old.feasible, old.was_feasible),
-                )
-            left &= ~taken
-            if not left.any():
-                break
-        return bool(moved.any())
+    def take(self, found: Trial, length: float, left: Any) -> Any:
+        """Moves those that are `left` and whose candidate is good enough, and answers which."""
+        sound = abs(found.costs) < HUGE
+        d = self.improvements(found, sound)
+        expected = length * (d[0] + 0.5 * length * d[1])
+        gained = self.cost - found.costs  # not finite where it is not sound
+        good, seen = sound & left & self.acceptable(d, expected, gained), sound & left
+        self.d = choose(seen, d, self.d, 1)
+        self.gained, self.expected = choose(seen, gained, self.gained), choose(seen, expected, self.expected)
+        self.length = choose(left, np.float64(length), self.length)
+        if anyone(good):
+            old = self.iterate
+            gaps, feasible = self.advance(self.length, found)
+            self.iterate = Iterate(
+                choose(good, found.xs, old.xs),
+                choose(good, found.us, old.us),
+                choose(good, gaps, old.gaps),
+                choose(good, found.costs, old.cost),
+                choose(good, feasible, old.feasible),
+                choose(good, old.feasible, old.was_feasible),
+                found.values if good.all() else None,
+            )
+        return good
 
     def set_aside(self, expansion: Expansion) -> Any:
         """Problems whose derivatives are not finite are done, and get others. (...) the node to blame, or -1."""
@@ -429,14 +418,17 @@ class Solver:
         self.end(short & (self.preg >= options.reg_max), OCPStatus.REGULARISATION)
 
     def regularise(self, where: Any, factor: float) -> None:
-        least, most = self.options.reg_min, self.options.reg_max
-        self.preg = self.dreg = np.where(where, np.clip(self.preg * factor, least, most), self.preg)
+        if anyone(where):
+            bounded = np.minimum(np.maximum(self.preg * factor, self.options.reg_min), self.options.reg_max)
+            self.preg = self.dreg = choose(where, bounded, self.preg)
 
     def end(self, who: Any, status: OCPStatus, nodes: Any = -1) -> None:
         """These problems are done, and which nodes are to blame."""
-        self.statuses = np.where(who & self.running, int(status), self.statuses)
-        self.culprits = np.where(who & self.running, nodes, self.culprits)
-        self.running = self.running & ~who
+        who = who & self.running
+        if anyone(who):
+            self.statuses = np.where(who, int(status), self.statuses)[()]
+            self.culprits = np.where(who, nodes, self.culprits)[()]
+            self.running = self.running & ~who
 
     def print_line(self, row: tuple[Any, ...]) -> None:
         if self.iteration % 10 == 0:
@@ -492,9 +484,10 @@ class Solver:
 
     def find_culprits(self) -> None:
         """Of problems that found no end: what costs most."""
-        self.stuck = (self.culprits < 0) & np.isin(self.statuses, (OCPStatus.MAX_ITERATIONS, OCPStatus.REGULARISATION))
-        asked = self.stuck & ((self.statuses == OCPStatus.REGULARISATION) | (self.counts >= FEW))
-        if asked.any():
+        rejected = self.statuses == int(OCPStatus.REGULARISATION)
+        self.stuck = (self.culprits < 0) & (rejected | (self.statuses == int(OCPStatus.MAX_ITERATIONS)))
+        asked = self.stuck & (rejected | (self.counts >= FEW))
+        if anyone(asked):
             costs = self.problem.calc(self.xs, self.us).costs
             self.culprits = np.where(asked, costs.argmax(-1), self.culprits)
 
@@ -531,6 +524,19 @@ def refuse_bad_bounds(solver: Solver) -> None:
         raise ValueError(f"{name}: u_lower lies above u_upper, first at control {wrong[0]}")
 
 
-def choose(mask: Any, new: Array, old: Array) -> Array:
-    """Problem by problem."""
-    return np.where(mask.reshape(mask.shape + (1,) * (new.ndim - mask.ndim)), new, old)
+def candidate(trial: Trial, n: int) -> Trial:
+    """That of the n-th step length alone, without their axis."""
+    values = None if trial.values is None else type(trial.values)(*(array[n] for array in trial.values))
+    return Trial(trial.xs[n], trial.us[n], trial.costs[n], values)
+
+
+def anyone(mask: Any) -> bool:
+    """Whether it holds for some problem; of a single one, `any` would take its time."""
+    return bool(mask) if mask.ndim == 0 else bool(mask.any())
+
+
+def choose(mask: Any, new: Any, old: Any, axis: int = 0) -> Any:
+    """Problem by problem, whose axes begin at `axis`."""
+    if mask.ndim == 0:
+        return new if mask else old
+    return np.where(mask.reshape(mask.shape + (1,) * (new.ndim - mask.ndim - axis)), new, old)

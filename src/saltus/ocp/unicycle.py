@@ -11,7 +11,7 @@ import numpy as np
 
 from saltus.arrays import Array, ArrayLike
 from saltus.kernel import kernel, ld, sincos, st
-from saltus.ocp.forward import Node, node_algorithms
+from saltus.ocp.forward import Node, node_algorithms, reach_of_vector
 from saltus.ocp.horizon import HORIZON_TABLES
 from saltus.ocp.problem import Expansion
 from saltus.ocp.vector_problem import VectorProblem, add, subtract
@@ -24,7 +24,7 @@ def final(tree, x, data, w):
 
 
 @kernel
-def step(tree, x, u, data, w, next):
+def step(tree, t, x, u, data, w, next, kept):
     h, weight = ld(data, 0), ld(data, 2)
     s, c = sincos(ld(x, 2))
     cost = final(tree, x, data, w) + 0.5 * weight * weight * (ld(u, 0) * ld(u, 0) + ld(u, 1) * ld(u, 1))
@@ -43,7 +43,7 @@ class Unicycle(VectorProblem):
     ('solved', 249.560898)
     """
 
-    algorithms = node_algorithms("unicycle", HORIZON_TABLES, Node(step, final, add, subtract))
+    algorithms = node_algorithms("unicycle", HORIZON_TABLES, Node(step, final, add, subtract, reach_of_vector))
 
     def __init__(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -89,16 +90,26 @@ class VectorProblem:
 
 def control_bounds(problem: Any, bounded: Any) -> Array:
     """(..., 2, nu) of numbers, for problems whose bounds hold or not (...)."""
-    none = np.outer([-FREE, FREE], np.ones(problem.nu))
+    none = free_controls(problem.nu)
+    if bounded is False:
+        return none
     own = np.clip(np.stack([problem.u_lower, problem.u_upper]), -FREE, FREE)
     return np.where(np.asarray(bounded)[..., None, None], own, none)
+
+
+@cache
+def free_controls(nu: int) -> Array:
+    """(2, nu)"""
+    bounds = np.outer([-FREE, FREE], np.ones(nu))
+    bounds.flags.writeable = False
+    return bounds
 
 
 def finite(values: ArrayLike, name: str) -> Array:
     """As an array of its own; or it says which number is not finite."""
     array = np.array(real_numbers(values, name), float)
-    wrong = np.argwhere(~np.isfinite(array))
-    if len(wrong):
-        place = tuple(wrong[0].tolist())
+    sound = np.isfinite(array)
+    if not sound.all():
+        place = tuple(np.argwhere(~sound)[0].tolist())
         raise ValueError(f"{name}[{', '.join(map(str, place))}] is {array[place]}, expected finite numbers")
     return array
