@@ -92,6 +92,7 @@ class Algorithm:
         sloped: bool = True,
         unchecked: int = 0,
         waiting: str = "",
+        valued: bool = True,
     ) -> None:
         self.kernel, self.tables = mark_kernel(kernel), tables
         self.name = kernel.__name__.strip("_")
@@ -124,6 +125,8 @@ class Algorithm:
         """Whether what is given in single precision is computed in double: nothing else is compiled ahead."""
         self.sloped = sloped
         """Whether a public function asks for its slopes along directions: otherwise none are compiled ahead."""
+        self.valued = valued
+        """The same of its values by themselves."""
         self.inverts_inertia = inverts_inertia
         """Whether it divides by inertias, so that models with joints that have none are refused."""
         self.quick_push: Callable[..., Any] = decline
@@ -302,12 +305,24 @@ def declare(
     sloped: bool = True,
     unchecked: int = 0,
     waiting: str = "",
+    valued: bool = True,
 ) -> Callable[[Callable[..., Any]], Algorithm]:
     """The decorator that makes an algorithm of a kernel (tree, *inputs, workspace, *outputs)."""
 
     def decorate(kernel: Callable[..., Any]) -> Algorithm:
         made = Algorithm(
-            kernel, tables, inputs, outputs, work, inverts_inertia, own_code, double_only, sloped, unchecked, waiting
+            kernel,
+            tables,
+            inputs,
+            outputs,
+            work,
+            inverts_inertia,
+            own_code,
+            double_only,
+            sloped,
+            unchecked,
+            waiting,
+            valued,
         )
         ALGORITHMS.append(made)
         return made

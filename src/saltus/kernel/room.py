@@ -44,29 +44,30 @@ class Room(NamedTuple):
 def fields(algorithm: Algorithm, number: Number) -> Iterator[tuple[str, int]]:
     """The fields that wait, and how many of their numbers have room. In single precision registers hold twice as
     many, and it is slower (measured)."""
-    left = BYTES // (BLOCK * number.bits // 8) if algorithm.known and number == F64 else 0
+    if algorithm.known is None or number != F64:
+        return
+    left = BYTES // (8 * BLOCK)
     for name in algorithm.waiting:
         spec = algorithm.work.fields[name]
-        count = min(left, leaf_count(spec.cls) * records(spec.group, algorithm.known.sizes))  # type: ignore[union-attr]
+        count = min(left, leaf_count(spec.cls) * records(spec.group, algorithm.known.sizes))
         left -= count
         yield name, count
 
 
 def size(algorithm: Algorithm, number: Number) -> int:
     """Bytes of a block."""
-    return sum(count for _, count in fields(algorithm, number)) * BLOCK * number.bits // 8
+    return sum(count for _, count in fields(algorithm, number)) * 8 * BLOCK
 
 
 def make_room(walk: Expressions, algorithm: Algorithm, number: Number, view: Any) -> Any:
     """The view of a workspace, whose fields have room from now on."""
     if not size(algorithm, number):
         return view
-    word = "double" if number == F64 else "float"
-    walk.module.declarations[NAME] = f"@{NAME} = external addrspace(3) global [0 x {word}], align 16"
+    walk.module.declarations[NAME] = f"@{NAME} = external addrspace(3) global [0 x double], align 16"
     thread = walk.op(f"zext i32 {walk.intrinsic('llvm.nvvm.read.ptx.sreg.tid.x', 'i32', [])} to i64")
-    start = walk.moved(walk.op(f"addrspacecast ptr addrspace(3) @{NAME} to ptr"), word, thread)
+    start = walk.moved(walk.op(f"addrspacecast ptr addrspace(3) @{NAME} to ptr"), "double", thread)
     for name, count in fields(algorithm, number):
         field = view.parts[list(algorithm.work.fields).index(name)]
         walk.module.rooms[field.text] = Room(start, count)
-        start = walk.moved(start, word, count * BLOCK)
+        start = walk.moved(start, "double", count * BLOCK)
     return view

@@ -75,7 +75,7 @@ def jobs(forms: Sequence[str] = FORMS, names: Sequence[str] = ()) -> list[Job]:
         for number, form in numbers[kind]
         for place, algorithm in enumerate(everything())
         if not names or algorithm.name in names
-        if (algorithm.sloped if form == native.PUSH else place < len(ALGORITHMS))
+        if (algorithm.sloped if form == native.PUSH else place < len(ALGORITHMS) and algorithm.valued)
         if number.bits == F64.bits or not algorithm.double_only
         for given in algorithm.variants()
         if given or form == "one"  # what has no inputs has no batches

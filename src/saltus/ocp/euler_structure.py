@@ -220,7 +220,15 @@ STEPS = Products(lower_rows, euler_slope, euler_product)
 _euler, _euler_boxed = make_backward(False, STEPS), make_backward(True, STEPS)
 
 
-@declare(EULER_TABLES, inputs=EXPANSION | EULER, outputs=ANSWER, work=EULER_WORK, sloped=False, unchecked=NODES)
+@declare(
+    EULER_TABLES,
+    inputs=EXPANSION | EULER,
+    outputs=ANSWER,
+    work=EULER_WORK,
+    double_only=True,
+    sloped=False,
+    unchecked=NODES,
+)
 def _euler_backward(
     tree, Fx, Fu, Lx, Lu, Lxx, Lxu, Luu, gaps, controlled, regularisation, A, B, h, steps, w,
     K, k, Qu, Vx, Vxx, Vf, report,
@@ -232,7 +240,13 @@ def _euler_backward(
 
 
 @declare(
-    EULER_TABLES, inputs=EXPANSION | BOUNDS | EULER, outputs=ANSWER, work=EULER_WORK, sloped=False, unchecked=NODES
+    EULER_TABLES,
+    inputs=EXPANSION | BOUNDS | EULER,
+    outputs=ANSWER,
+    work=EULER_WORK,
+    double_only=True,
+    sloped=False,
+    unchecked=NODES,
 )
 def _euler_box_backward(
     tree, Fx, Fu, Lx, Lu, Lxx, Lxu, Luu, gaps, controlled, regularisation, below, above, A, B, h, steps, w,

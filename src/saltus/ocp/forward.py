@@ -212,7 +212,7 @@ def node_algorithms(
 
     def declared(made: Any, suffix: str, inputs: dict[str, str], outputs: dict[str, str], work: Layout) -> Algorithm:
         made.__name__ = f"{name}_{suffix}"
-        return declare(tables, inputs, outputs, work, inverts_inertia, sloped=False)(made)
+        return declare(tables, inputs, outputs, work, inverts_inertia, double_only=True, sloped=False)(made)
 
     return NodeAlgorithms(
         declared(step_node, "step", {"x": "ox", "u": "ou", "data": "od"}, {"next": "ox", "cost": "1"}, layout),

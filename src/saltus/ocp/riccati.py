@@ -280,7 +280,7 @@ DENSE = Products(every_row, dense_slope, dense_product)
 _dense, _dense_boxed = make_backward(False, DENSE), make_backward(True, DENSE)
 
 
-@declare(HORIZON_TABLES, inputs=EXPANSION, outputs=ANSWER, work=WORK, sloped=False, unchecked=NODES)
+@declare(HORIZON_TABLES, inputs=EXPANSION, outputs=ANSWER, work=WORK, double_only=True, sloped=False, unchecked=NODES)
 def _backward(
     tree, Fx, Fu, Lx, Lu, Lxx, Lxu, Luu, gaps, controlled, regularisation, w, K, k, Qu, Vx, Vxx, Vf, report
 ):  # fmt: skip
@@ -290,7 +290,15 @@ def _backward(
     )  # fmt: skip
 
 
-@declare(HORIZON_TABLES, inputs=EXPANSION | BOUNDS, outputs=ANSWER, work=WORK, sloped=False, unchecked=NODES)
+@declare(
+    HORIZON_TABLES,
+    inputs=EXPANSION | BOUNDS,
+    outputs=ANSWER,
+    work=WORK,
+    double_only=True,
+    sloped=False,
+    unchecked=NODES,
+)
 def _box_backward(
     tree, Fx, Fu, Lx, Lu, Lxx, Lxu, Luu, gaps, controlled, regularisation, below, above, w, K, k, Qu, Vx, Vxx, Vf, report
 ):  # fmt: skip

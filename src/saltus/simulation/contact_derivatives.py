@@ -84,6 +84,7 @@ def as_solved(tree, w, first, n, law, tolerance):
     outputs={"after": "nv", "way": "nv"},
     work=WORK,
     inverts_inertia=True,
+    valued=False,
 )  # fmt: skip
 def _contact_velocities(
     tree, plan, pushed, q, v, held, touch, settings, effort, at, push, tau, kp, kd, target, w, after, way
