@@ -350,7 +350,7 @@ DERIVATIVES = _in(
      "    void(solution.report, answers)\n", "",
      "tests/constraints/test_precision.py::test_derivatives_where_constraints_contradict_each_other_are_nan"),
     ("constrained: sign of forces along torques", "constrained.py",
-     "multiply(-1.0, df_dtarget, nm, nm, w.Z", "multiply(1.0, df_dtarget, nm, nm, w.Z",
+     "multiply(-1.0, df_dtarget, m, m, w.Z", "multiply(1.0, df_dtarget, m, m, w.Z",
      "@test_constrained_kinds.py::test_rows_of_contacts"),
 )  # fmt: skip
 
