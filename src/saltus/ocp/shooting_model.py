@@ -57,7 +57,9 @@ def robot_algorithms(method: str, own: tuple[Any, ...] = (), rk4: bool = False) 
     kernels = node_kernels(method, tuple(enumerate(own)), rk4, ROBOT_HORIZON)
     node = Node(kernels.step, kernels.final, integrate_state, difference_state, reach_of_state)
     made = node_algorithms(f"robot_{method}{'_rk4' * rk4}", kernels.tables, node, kernels.work, True, keeps=True)
-    ALGORITHMS[known:] = [kernels.calc, made.forward, made.difference] if method == METHOD and not own and not rk4 else []
+    ALGORITHMS[known:] = (
+        [kernels.calc, made.forward, made.difference] if method == METHOD and not own and not rk4 else []
+    )
     return kernels, made
 
 
