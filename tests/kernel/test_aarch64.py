@@ -92,12 +92,16 @@ def test_same_as_here(tmp_path: Path, name: str, number: Number, form: str) -> N
     ]
     subprocess.run(command, cwd=tmp_path, check=True)
     plan, filled = make_plan(algorithm, model, inputs), algorithm.filled(model)
-    absent, (part,) = [np.zeros(0)] * (len(algorithm.inputs) - given), filled.parts
+    absent = [np.zeros(0)] * (len(algorithm.inputs) - given)
     sizes = [filled.sizes[size] for size in algorithm.tables.sizes]
-    places = filled.addresses([part.reals.nbytes, 0], 64) + filled.addresses([part.reals.nbytes, 0], 32)
-    tables = np.frombuffer(
-        part.arrays(number.bits)[1].tobytes().ljust(part.reals.nbytes, b"0") + part.ints.tobytes(), "u1"
-    )
+    content, starts = b"", list[int]()
+    for part in filled.parts:
+        ints, reals = part.arrays(number.bits)
+        starts += [len(content) + part.reals.nbytes, len(content)]
+        content += reals.tobytes().ljust(part.reals.nbytes, b"0") + ints.tobytes()
+        content = content.ljust(-(-len(content) // 64) * 64, b"0")
+    places = filled.addresses(starts, 64) + filled.addresses(starts, 32)
+    tables = np.frombuffer(content, "u1")
     arrays = {"arrays": tables, "handle": np.array(sizes + places), "meta": plan.meta}
     values = [*inputs, *absent, *(np.zeros(output.shape, dtype) for output in expected)]
     files = [f"argument{k}" for k in range(len(values))]
