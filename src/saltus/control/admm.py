@@ -187,8 +187,8 @@ def meet_equalities(w, n, m, rho, Q, c, A, b, x, y, going):
         for j in range(n):
             pull = rho * (ld(x, j) - w.split[j] + w.gathered[j])
             st(w.right, j, -(ld(c, j) + ld(w.bent, j) + ld(w.pulled, j) + pull))
-        solve_lower(w.system, size, size, w.inverse, w.right)
-        solve_upper(w.system, size, size, w.inverse, w.right)
+        solve_lower(w.system, size, size, size, w.inverse, w.right)
+        solve_upper(w.system, size, size, size, w.inverse, w.right)
         for j in range(n):
             x[j] = select(moves, ld(x, j) + ld(w.right, j), ld(x, j))
         for i in range(m):

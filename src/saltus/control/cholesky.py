@@ -98,8 +98,8 @@ def held_up(pivot, floor, positive):
 
 
 @kernel
-def solve_lower(V, n, row, inverse, x):
-    """x = (V^T D^-1)^-1 x; of n rows only, what is left of all others"""
+def solve_lower(V, n, end, row, inverse, x):
+    """x = (V^T D^-1)^-1 x; of n rows only, what is left of others up to `end`"""
     for k in range(0, n, 4):
         a, b, c, d = k * row, (k + 1) * row, (k + 2) * row, (k + 3) * row
         p = ld(x, k)
@@ -108,20 +108,20 @@ def solve_lower(V, n, row, inverse, x):
         s = ld(x, k + 3) - ld(V, d + k) * p - ld(V, d + k + 1) * q - ld(V, d + k + 2) * r
         x[k + 1], x[k + 2], x[k + 3] = q, r, s
         e, f, g, h = p * ld(inverse, k), q * ld(inverse, k + 1), r * ld(inverse, k + 2), s * ld(inverse, k + 3)
-        for j in range(k + 4, row, 4):
+        for j in range(k + 4, end, 4):
             rest = ld(x, j, Quad) - ld(V, a + j, Quad) * e - ld(V, b + j, Quad) * f
             st(x, j, rest - ld(V, c + j, Quad) * g - ld(V, d + j, Quad) * h)
 
 
 @kernel
-def solve_upper(V, n, row, inverse, x):
-    """x = V^-1 x; of n rows, by all others"""
+def solve_upper(V, n, end, row, inverse, x):
+    """x = V^-1 x; of n rows, by others up to `end`"""
     o = zero(V)
     for k in range(n - 4, -1, -4):
         a, b, c, d = k * row, (k + 1) * row, (k + 2) * row, (k + 3) * row
         none = quad(V, o, o, o, o)
         A, B, C, D = none, none, none, none
-        for j in range(k + 4, row, 4):
+        for j in range(k + 4, end, 4):
             X = ld(x, j, Quad)
             A, B = A + ld(V, a + j, Quad) * X, B + ld(V, b + j, Quad) * X
             C, D = C + ld(V, c + j, Quad) * X, D + ld(V, d + j, Quad) * X

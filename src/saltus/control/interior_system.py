@@ -233,7 +233,7 @@ def solve_ahead(p, size, ahead, width, d):
     x = vector(p, SEATING, size)
     for k in range(width):
         x[k] = ld(d, p.seated[k])
-    solve_lower(p.system, ahead, width, vector(p, INVERSE, size), x)
+    solve_lower(p.system, ahead, width, width, vector(p, INVERSE, size), x)
 
 
 @kernel
@@ -243,8 +243,8 @@ def solve_behind(p, nc, size, ahead, width, x, turned):
     K, inverse = tail(p.system, ahead * width), tail(p.vector, INVERSE * size + ahead)
     if turned > 0:
         turn_forces(p, nc, x, False)
-    solve_lower(K, behind, behind, inverse, rest)
-    solve_upper(K, behind, behind, inverse, rest)
+    solve_lower(K, behind, behind, behind, inverse, rest)
+    solve_upper(K, behind, behind, behind, inverse, rest)
     if turned > 0:
         turn_forces(p, nc, x, True)
 
@@ -253,7 +253,7 @@ def solve_behind(p, nc, size, ahead, width, x, turned):
 def solve_loose(p, size, ahead, width, d):
     """Loose variables in d, by all others, which are in their seats."""
     x = vector(p, SEATING, size)
-    solve_upper(p.system, ahead, width, vector(p, INVERSE, size), x)
+    solve_upper(p.system, ahead, width, width, vector(p, INVERSE, size), x)
     for k in range(ahead):
         d[p.seated[k]] = ld(x, k)
 

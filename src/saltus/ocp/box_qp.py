@@ -53,8 +53,8 @@ def solve_box(H, row, q, lower, upper, m, x, full, system, inverse, slope, step,
             step[i] = -ld(slope, i) * (1.0 - ld(held, i))
         factor(system, m, m, m, inverse, 0.0, scaled)
         failed = maximum(failed, not_positive(system, m, m) * going)
-        solve_lower(system, m, m, inverse, step)
-        solve_upper(system, m, m, inverse, step)
+        solve_lower(system, m, m, m, inverse, step)
+        solve_upper(system, m, m, m, inverse, step)
         going = going * (1.0 - failed)
         length = find_length(full, lower, upper, m, x, slope, step) * going
         for i in range(m):

@@ -231,10 +231,10 @@ def make_backward(boxed, products):
             else:
                 copy_row(g, 0, feed, 0, mr, mr, None)
                 failed = eliminate(tree, w, failed, t)
-                solve_lower(H, mr, width, inverse, feed)
+                solve_lower(H, mr, mr, width, inverse, feed)
                 for i in range(m):
                     add_multiple(gx, H, i * width + mr, -ld(feed, i) * ld(inverse, i), nr)
-                solve_upper(H, mr, width, inverse, feed)
+                solve_upper(H, mr, mr, width, inverse, feed)
                 gain = o
                 for i in range(m):
                     Qu[t * m + i] = ld(g, i)
