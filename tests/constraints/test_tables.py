@@ -16,8 +16,13 @@ from saltus.kernel.sources import kernels_of, syntax_of
 from saltus.model.coupled_tables import COUPLED
 from saltus.model.tree import TREE
 
+OF_HORIZONS = {"robot_constrained_aba_difference"}
+"""They take the tables of a horizon's rollout, though they read few of them: all are called with the same problem."""
+
 CONSTRAINED = [
-    x for x in (*ALGORITHMS, *DIRECTIONAL) if CONSTRAINTS in x.tables.parts and COUPLED not in x.tables.parts
+    x
+    for x in (*ALGORITHMS, *DIRECTIONAL)
+    if CONSTRAINTS in x.tables.parts and COUPLED not in x.tables.parts and x.name not in OF_HORIZONS
 ]
 """Those for robots with mimic joints read fields by other names (`overlaid`)."""
 
