@@ -99,7 +99,7 @@ def _constrained_aba(tree, q, v, tau, active, target, start, w, a, forces, repor
         st(a, k, w.joint[k])
     for c in range(tree.nc):  # the multipliers that belong to these accelerations
         store_rows(tree, c, w.push[c] - weighted(tree, c, w.miss[c], lift(1.0, o)), forces)
-    residual, error = larger(residual, rounded(tree, near)), remaining(step, before)
+    residual, error = larger(residual, rounded(tree, near)), remaining(tree, step, before)
     conclude(tree, count, residual, change, error, limit(tree, near), report)
 
 

@@ -34,9 +34,6 @@ CONVERGED, LEAST_SQUARES, STOPPED, INACCURATE = (
 NOTHING = 1e-30
 """Added to limits that may be 0, as a residual may."""
 
-LEFT = 0.1
-"""Of a step, how much counts as left at least, however fast steps shrink."""
-
 BARELY = 1.001
 """A residual that is as large as its limit, since rounding hides what is below, is within it."""
 
@@ -139,18 +136,18 @@ def select_rows(condition, rows, others):
 
 
 @kernel
-def remaining(step, before):
+def remaining(tree, step, before):
     """The error that a step may have left, `before` being the one before: if steps go on shrinking by the same factor r, all
-    that are to come add up to r / (1 - r) of it."""
+    that are to come add up to r / (1 - r) of it; and it counts as no smaller than a share of the step, `left`."""
     factor = minimum(step / (before + NOTHING), lift(SLOWEST, step))
-    return step * maximum(factor / (1.0 - factor), lift(LEFT, step))
+    return step * maximum(factor / (1.0 - factor), lift(tree.left[0], step))
 
 
 @kernel
 def goes_on(tree, residual, change, step, before, most):
     """Whether another iteration is worth it; `before` is the step before the last, `most` the limit."""
     missed = minimum(beyond(residual, most), beyond(change, most))
-    unsettled = minimum(remaining(step, before) - tree.settled[0], SHRINKING * before - step)
+    unsettled = minimum(remaining(tree, step, before) - tree.settled[0], SHRINKING * before - step)
     return less(0.0, maximum(missed, unsettled))
 
 

@@ -112,7 +112,7 @@ def _loop_aba(tree, q, v, tau, active, target, start, w, a, forces, report):
         going = goes_on(tree, residual, change, step, before, limit(tree, near))
     for c in range(tree.nc):
         store_rows(tree, c, w.push[c], forces)
-    residual, error = larger(residual, rounded(tree, near)), remaining(step, before)
+    residual, error = larger(residual, rounded(tree, near)), remaining(tree, step, before)
     conclude(tree, count, residual, change, error, limit(tree, near), report)
 
 

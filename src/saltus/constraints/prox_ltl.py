@@ -115,7 +115,7 @@ def settle(tree, least, w, a, forces, report):
     for r in range(tree.nm):
         st(forces, r, ld(w.push, r))
     lost = lost_to_distance(w.far, w.inverse, tree.nv) * tree.rounding[0]
-    error = maximum(maximum(remaining(step, before), lost), bias(tree, noise, residual, near))
+    error = maximum(maximum(remaining(tree, step, before), lost), bias(tree, noise, residual, near))
     residual = larger(residual, rounded(tree, near))
     conclude(tree, count, residual, change, error, limit(tree, near), report)
 

@@ -101,7 +101,7 @@ def _prox_ltls(tree, q, v, tau, active, target, start, rows, w, a, forces, repor
     for r in range(tree.nm):
         st(forces, r, w.push[r])
     step = maximum(step, unbalanced(tree, w, a))
-    residual, error = larger(residual, rounded(tree, near)), maximum(remaining(step, before), lost)
+    residual, error = larger(residual, rounded(tree, near)), maximum(remaining(tree, step, before), lost)
     conclude(tree, count, residual, change, error, limit(tree, near), report)
 
 

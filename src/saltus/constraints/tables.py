@@ -32,6 +32,10 @@ SETTLED = {np.dtype(np.float64): 1e-7, np.dtype(np.float32): 4e-6}
 """The last change of accelerations, by their size, that counts as none."""
 
 
+LEFT = 0.1
+"""Of a step that a small mu leaves, how much counts as left at least, however fast steps shrink; otherwise all of it."""
+
+
 class ConstrainedCoupling(NamedTuple):
     """Of a robot with mimic joints: the tree that kernels see, beside what couples its joints (coupled.py)."""
 
@@ -80,6 +84,7 @@ class ConstrainedModel:
         self.weightless, self.refuse_weightless = model.weightless, model.refuse_weightless
         self.typical = typical  # entry of the Delassus matrix
         self.absorbed = absorbed  # of mu: that with which constraints become part of inertias
+        self.left = LEFT if absorbed < 1.0 else 1.0
         self.plan, self.passive, self.thorough = plan, passive, thorough
         self.tolerance, self.most_iterations = tolerance, most_iterations
         self.rounding = EPSILONS * float(np.finfo(dtype).eps)
@@ -146,7 +151,7 @@ def measure_constraints(problem: ConstrainedModel) -> Mapping[str, int]:
 def fill_constraints(problem: ConstrainedModel, ints: Any, reals: Any) -> None:
     model, mu = problem.model, iter(problem.mu.tolist())
     ints.most_iterations[0], reals.tolerance[0] = problem.most_iterations, problem.tolerance
-    reals.rounding[0], reals.settled[0] = problem.rounding, problem.settled
+    reals.rounding[0], reals.settled[0], reals.left[0] = problem.rounding, problem.settled, problem.left
     kinds = {axis < 3 or bool(constraint.dofs) for constraint in problem.constraints for axis in constraint.rows}
     reals.along[0] = problem.rounding if True in kinds else 0.0
     reals.about[0] = problem.rounding / robot_size(model) if False in kinds else 0.0
@@ -185,7 +190,7 @@ CONSTRAINTS = Part(
         nm=named("row_axis", "row_owner", "before"),
     ),
     Layout(
-        one=named("tolerance", "rounding", "along", "about", "settled"),
+        one=named("tolerance", "rounding", "along", "about", "settled", "left"),
         nv=named("lever", "reach"),
         nc={"place_a": SE3, "place_b": SE3, "weight": Motion, "stiffness": Sym6, "kp": None, "kd": None},
         nm=named("mu"),
@@ -201,8 +206,8 @@ the six rows it is; `row_owner`: of which constraint; `before`: the row before i
 factored.
 
 `lever`: how far a degree of freedom moves constraints; `reach`: and the robot (scale.py). `tolerance`, `rounding`,
-`settled`: convergence.py; `along`, `about`: what rounding leaves of rows along an axis, and about one, by the largest
-acceleration that moves them. `mu`: of each row. `weight`: 1 / (absorbed mu) of each of the six, 0 where a
+`settled`, `left`: convergence.py; `along`, `about`: what rounding leaves of rows along an axis, and about one, by the
+largest acceleration that moves them. `mu`: of each row. `weight`: 1 / (absorbed mu) of each of the six, 0 where a
 constraint has no such row. `stiffness`: K^T diag(weight) K in the frame of body a."""
 
 
