@@ -117,7 +117,7 @@ class Pretended:
 class Launched:
     """What a driver would be told: it stands for a GPU with two processors."""
 
-    ordinal, processors = 0, 2
+    ordinal, processors, room = 0, 2, 232_448
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.words: list[int] = []
@@ -187,6 +187,16 @@ def test_what_waits_has_room_near_the_threads(monkeypatch: pytest.MonkeyPatch) -
         algorithm, number, given, *_ = chosen[-1]
         assert launched.shared == room.size(algorithm, number) <= room.BYTES
         assert ("ld.volatile.shared" in cuda.compile_ptx(algorithm, number, given)) == loads == (launched.shared > 0)
+
+
+def test_devices_with_less_room_have_code_without(monkeypatch: pytest.MonkeyPatch) -> None:
+    launched, robot = Launched(monkeypatch), sl.specialise(sl.load_robot("quadruped"))
+    launched.room = 48 << 10
+    chosen: list[tuple[Any, ...]] = []
+    monkeypatch.setattr(cuda, "gpu_function", lambda *given: chosen.append(given))
+    dynamics = sl.ConstrainedDynamics(robot, [sl.Contact(robot, foot) for foot in sl.robot_frames("quadruped").feet])
+    dynamics.solve(*(Pretended((1000, n)) for n in (robot.nq, robot.nv, robot.nv)))
+    assert launched.shared == 0 and ".shared" not in cuda.compile_ptx(*chosen[-1][:3])
 
 
 def test_large_workspaces_are_the_launches_own(monkeypatch: pytest.MonkeyPatch) -> None:

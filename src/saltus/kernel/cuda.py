@@ -16,6 +16,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -187,9 +188,11 @@ def make_plan(algorithm: Algorithm, model: Any, given: Sequence[Any], out: Seque
     (dtype,) = dtypes
     number = F64 if dtype == np.float64 else F32
     sizes, filled = algorithm.sizes(model, inputs), algorithm.filled(model)
-    if algorithm.known and not algorithm.varies and algorithm.work.length(sizes) * dtype.itemsize > MOST_OWN:
+    large = algorithm.known and algorithm.work.length(sizes) * dtype.itemsize > MOST_OWN
+    if large and not algorithm.varies and len(given) >= algorithm.general.required:
         algorithm = algorithm.general
-        check_count(algorithm, given)
+    if size(algorithm, number) > driver.device(key[1]).room:
+        algorithm = without_room(algorithm)
     leading = leading_shape(algorithm, inputs, sizes)
     shapes = [leading + spec.resolve(sizes) for spec in algorithm.outputs]
     for spec, shape, form in zip(algorithm.outputs, shapes, outputs, strict=bool(outputs)):
@@ -238,6 +241,14 @@ def make_plan(algorithm: Algorithm, model: Any, given: Sequence[Any], out: Seque
         places=[*(TABLE + k for k in there), WORK],
         kept=filled.kept,
     )
+
+
+@functools.cache
+def without_room(algorithm: Algorithm) -> Algorithm:
+    """The same for devices whose blocks share less memory."""
+    made = copy(algorithm)
+    made.waiting, made.signature = (), f"{algorithm.signature} without room"
+    return made
 
 
 def describe(algorithm: Algorithm, spec: Spec, form: Any, leading: tuple[int, ...]) -> Any:

@@ -19,6 +19,9 @@ import numpy as np
 PROCESSORS = 16
 """Attribute of a device: its multiprocessors."""
 
+ROOM = 97
+"""Attribute of a device: bytes that the threads of a block can share at most."""
+
 ORDINAL = 9
 """Attribute of an address: the number of its device."""
 
@@ -94,6 +97,7 @@ class Device:
         handle, self.context, self.ordinal = asked("cuDeviceGet", ordinal), c_void_p(), ordinal
         call("cuDevicePrimaryCtxRetain", byref(self.context), handle)
         self.library, self.processors = driver(), asked("cuDeviceGetAttribute", PROCESSORS, handle)
+        self.room = asked("cuDeviceGetAttribute", ROOM, handle)
 
     def __enter__(self) -> None:
         """Its context for this thread, until it is left."""
